@@ -7,7 +7,7 @@ evaluate(m;1 2 2#0e)  / 0 1 2 3
 evaluate(module enlist(`alibi;1);1 3 3#0e)  / 0           -0.00390625 -0.0078125  -0.00390625 0           -0.00390625 -0.00..
 module`alibi  / 'alibi: positive number of heads required
 / attention
-options module enlist(`gqa;8;2;1;`rope;3)  / dim    | 8\nheads  | 2\nkvheads| 1\nrope   | `base`dim`adjacent`scaling`factor`length`low`high`attention!(10000f;..\nwindow | 3\nheaddim| 4\ncausal | 1b\nbias   | 0b\noutbias| 0b\ndropout| 0f\nalibi  | 0b\nscale  | 0n\nfused  | 0b\nproject| 1b\nlayer  | `linear\nnames  | `q`k`v`out
+options module enlist(`gqa;8;2;1;`rope;3)  / dim    | 8\nheads  | 2\nkvheads| 1\nrope   | `base`dim`adjacent`scaling`factor`length`low`high`attention`short`lo..\nwindow | 3\nheaddim| 4\ncausal | 1b\nbias   | 0b\noutbias| 0b\ndropout| 0f\nalibi  | 0b\nscale  | 0n\nfused  | 0b\nproject| 1b\nlayer  | `linear\nnames  | `q`k`v`out
 childnames module enlist(`gqa;8;2;`fused,1b)  / `qkv`out
 childnames module enlist(`gqa;8;2;1;`rope`project!(`rope;0b))  / `q`k`v`rope
 size each parms module enlist(`gqa;8;4;2;`bias`outbias!11b)  / q.weight  | 8 8\nq.bias    | ,8\nk.weight  | 4 8\nk.bias    | ,4\nv.weight  | 4 8\nv.bias    | ,4\nout.weight| 8 8\nout.bias  | ,8
@@ -60,3 +60,39 @@ hub`hidden_size _ c  / 'hub: the dictionary has no hidden_size
 hub(c;`LlamaForSight)  / 'hub: the architecture LlamaForSight is not known, those of llama are LlamaForCausalLM LlamaModel
 hub c,(enlist`model_type)!enlist`nosuch  / 'hub: the dictionary has the model_type nosuch, known are bert llama qwen2 mistral mixtral gpt2 vit
 hub()!()  / 'hub: the dictionary has no model_type, known are bert llama qwen2 mistral mixtral gpt2 vit
+/ adapters of many layers
+m:module seq(`sequential;(`linear;`one;3;4);`relu;(`linear;`two;4;2));a:evaluate(m;2 3#1e)  /
+exec name,r,elements from adapt(m;"*";`rank`alpha!(2;4))  / name    | one two\nr       | 2   2\nelements| 14  12
+a~evaluate(m;2 3#1e)  / 1b
+adapt(m;"*")  / 'adapt: no linear layer without an adapter has a name like * (given module, char scalar; expected adapt(m;patterns))
+count adapter[m]`tensors  / 4
+adapter[m][`config]`r`lora_alpha`use_dora  / 2\n4\n0b
+unadapt m  / `one`two
+a~evaluate(m;2 3#1e)  / 1b
+all value gradflag m  / 1b
+adapt(m;`two;`rank`dora!(1;1b))  / name type layer  in out r elements\n----------------------------------\ntwo  dora linear 4  2   1 8
+adapter[m][`config]`use_dora`target_modules  / 1b\n,`two
+unadapt(m;0b)  / ,`two
+names m  / `one`1`two
+exec name from adapt(m;("on*";"t?o");4;8f;.1;1b)  / `one`two
+adapter[m][`config]`use_rslora`lora_dropout  / 1b\n0.1
+unadapt(m;0b);seed 3;adapt(m;"*";`seed,9);b:tensor parm(m;`two.lora_A.weight);unadapt(m;0b);adapt(m;"*";`seed,9);b~tensor parm(m;`two.lora_A.weight)  / 1b
+unadapt(m;3)  / 'unadapt: expecting a module, and optionally a boolean, given general list
+unadapt m;unadapt m  / 'unadapt: the module has no low-rank adapters: adapt(m;patterns) makes them
+adapter m  / 'adapter: the module has no low-rank adapters: adapt(m;patterns) makes them
+adapter(m;1;2)  / 'adapter: expecting a module, and optionally a folder, given general list
+adapter 3  / 'adapter: expecting pytorch object, not implemented for long scalar
+adapt m  / 'adapt: expecting a module, patterns of names and options, given module
+adapt(3;"*")  / 'adapt: expecting pytorch object, not implemented for long scalar
+adapt(m;3)  / 'adapt patterns: expected names or patterns of like, given long scalar
+adapt(m;"*";0)  / 'adapt rank: 0 is below 1
+adapt(m;"*";`ranks,4)  / 'adapt option: ranks not recognized
+adapt(m;"three")  / 'adapt: no linear layer without an adapter has a name like three (expected adapt(m;patterns))
+adapt(module`relu;"*")  / 'adapt: no linear layer without an adapter has a name like * (given module, char scalar; expected adapt(m;patterns))
+unadapt module`relu  / 'unadapt: the module has no low-rank adapters: adapt(m;patterns) makes them
+unadapt[]  / 'unadapt: expecting a module, and optionally a boolean, given null/unary primitive
+adapt(m;"one";2);unfreeze(m;`two);last key adapter[m]`tensors  / `base_model.model.two.bias
+adapter[m][`config]`modules_to_save`bias  / ,`two\n`none
+adapt(m;"two";4);adapter[m][`config]`r`rank_pattern  / 4\n(,`one)!,2
+adapter(m;"abc")  / 'adapter to: expected a folder, given char list
+unadapt module enlist(`lora;2;2)  / 'unadapt: the module is an adapter itself, and not around one

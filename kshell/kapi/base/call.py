@@ -28,11 +28,12 @@ from kshell.errors import (
     wsfull,
 )
 from kshell.kapi.base.errors import raised_here, reported, told
-from kshell.kapi.base.handles import table
+from kshell.kapi.base.handles import adopted, table
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.recent import RECENT
 from kshell.parallel import group
-from kshell.values.base.core import Value
+from kshell.values.base.core import Dict, List, Value
+from kshell.values.base.functions import Foreign
 from kshell.values.session.context import running
 from kshell.values.session.interrupts import PENDING, carried_out, held_section, wake, whole
 from kshell.values.session.restrict import guarded
@@ -295,6 +296,8 @@ def _door1(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
         try:
             if PROBE[0] is not None:
                 PROBE[0](name)
+            if x.__class__ is List or x.__class__ is Dict or isinstance(x, Foreign):
+                x = adopted(x)
             out = fn(x)
             if PENDING:
                 wake(carried_out(name))
@@ -334,7 +337,7 @@ def _told(name: str, exc: QError, *args: Value) -> QError:
 def _door(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Value) -> Value:
         try:
-            out = invoke(name, fn, *args)
+            out = invoke(name, fn, *map(adopted, args))
             if PENDING:
                 wake(carried_out(name))
             return out

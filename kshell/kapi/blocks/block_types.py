@@ -10,7 +10,7 @@ from kshell.kapi.base.args import is_empty, names_of, number_of
 from kshell.kapi.base.convert import kname
 from kshell.kapi.module.builders import build, entry_of
 from kshell.kapi.module.options import Given, as_dict, class_of, live_values, torch_args
-from kshell.kapi.module.types import LS, B, D, L, S, X, Z, row
+from kshell.kapi.module.types import DS, LS, B, D, L, S, X, Z, row
 from kshell.registry import Entry
 from kshell.values.base.build import symdict
 from kshell.values.base.core import Dict, Sym, Value, is_list, seq_items, sym_vec
@@ -36,12 +36,14 @@ row(
     D("base", "", 10000.0, 1),
     L("dim", "", None, 2),
     B("adjacent", "", False),
-    S("scaling", "", "none", choices=("none", "linear", "llama3", "yarn")),
+    S("scaling", "", "none", choices=("none", "linear", "llama3", "yarn", "dynamic", "longrope")),
     D("factor", "", 1.0),
     L("length", "", 8192, 1),
     D("low", "", 1.0),
     D("high", "", 4.0),
     D("attention", "", None),
+    DS("short", "", None),
+    DS("long", "", None),
     always=("base",),  # so that an attention's option shows that it has them
     **_KSHELL,
 )

@@ -175,12 +175,17 @@ def whole_name(name: str, low_rank: Sequence[str]) -> str:
     return f"{PREFIX}{module}.base_layer.bias" if is_trained_bias else f"{PREFIX}{name}"
 
 
+def pattern(module: str) -> str:
+    """A key of `rank_pattern` and `alpha_pattern` for a module alone."""
+    return re.escape(module).replace("\\-", "-")
+
+
 def settings(ranks: Mapping[str, int], whole: Sequence[str]) -> dict[str, Any]:
     """The settings of an extracted adapter, with alpha equal to r, so that its scale is 1. `ranks` are those of the
     low-rank weights by name."""
     modules = {name.removesuffix(".weight"): rank for name, rank in ranks.items()}
     most = max(modules.values(), default=1)
-    pattern = {re.escape(m).replace("\\-", "-"): r for m, r in modules.items() if r != most}
+    ranks_of = {pattern(m): r for m, r in modules.items() if r != most}
     biases = [name for name in whole if name.endswith(".bias") and f"{name[:-5]}.weight" in ranks]
     saved = dict.fromkeys(name.rpartition(".")[0] for name in whole if name not in biases)
     return {
@@ -189,8 +194,8 @@ def settings(ranks: Mapping[str, int], whole: Sequence[str]) -> dict[str, Any]:
         "base_model_name_or_path": "",
         "r": most,
         "lora_alpha": most,
-        "rank_pattern": pattern,
-        "alpha_pattern": pattern,
+        "rank_pattern": ranks_of,
+        "alpha_pattern": ranks_of,
         "lora_dropout": 0.0,
         "target_modules": list(modules),
         "modules_to_save": list(saved) or None,

@@ -262,7 +262,7 @@ def ckptlora(x: Value) -> Value:
     tensors, config = _extracted(call, tuned, base, rank, options["epsilon"], patterns)
     if options["to"] is None:
         return symdict(["config", "tensors"], [to_q_value(config), to_q_value(tensors)])
-    return _written(call, options["to"], tensors, config)
+    return write_adapter(call, options["to"], tensors, config)
 
 
 def _rank(call: str, x: Value) -> int | None:
@@ -305,7 +305,7 @@ def _extracted(
     return tensors, adapters.settings(ranks, plan.whole)
 
 
-def _written(call: str, to: Value, tensors: dict[str, Any], config: dict[str, Any]) -> Value:
+def write_adapter(call: str, to: Value, tensors: dict[str, Any], config: dict[str, Any]) -> Value:
     """Write an adapter to a folder."""
     refuse(call)
     if not is_path(to):

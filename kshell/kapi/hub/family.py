@@ -6,6 +6,7 @@ names in the tree are those of the weights in the files, so these fit without a 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import named_values
 from kshell.kapi.base.convert import kname
-from kshell.values.base.build import longs, symdict
+from kshell.values.base.build import floats, longs, symdict
 from kshell.values.base.core import (
     NIL,
     NULL_J,
@@ -54,6 +55,8 @@ def _q(x: Any) -> Value:
     if isinstance(x, dict):
         return symdict(list(x), [_q(value) for value in x.values()])
     if isinstance(x, tuple | list):
+        if x and isinstance(x[0], float):
+            return floats(list(x))
         return sym_vec(list(x)) if x and isinstance(x[0], str) else longs(list(x))
     value: Value = x
     return value
@@ -129,6 +132,13 @@ class Settings:
         """A number."""
         return float(self._checked(name, default, (int, float), "a number"))
 
+    def numbers(self, name: str) -> list[float]:
+        """A list of numbers."""
+        found: list[Any] = self._checked(name, None, (list,), "a list of numbers")
+        if not found or any(x.__class__ not in (int, float) for x in found):
+            raise QError(f"hub: {name} of {self.where} is {found!r}, expecting a list of numbers")
+        return [float(x) for x in found]
+
     def flag(self, name: str, default: bool = False) -> bool:
         """A flag."""
         value: bool = self._checked(name, default, (bool,), "true or false")
@@ -189,24 +199,67 @@ def rotary(c: Settings, headdim: int) -> dict[str, Any]:
         options["dim"] = int(headdim * share)
     if kind == "default":
         return options
-    options |= {"scaling": kind, "factor": part.number("factor")}
-    original = part.size(
-        "original_max_position_embeddings", c.size("max_position_embeddings", 8192)
-    )
-    if kind == "llama3":
-        low, high = part.number("low_freq_factor"), part.number("high_freq_factor")
-        options |= {"length": original, "low": low, "high": high}
-    elif kind == "yarn":
-        part.refuse(mscale=None, mscale_all_dim=None, truncate=True)
-        low, high = part.number("beta_slow", 1.0), part.number("beta_fast", 32.0)
-        options |= {"length": original, "low": low, "high": high}
-        if part.get("attention_factor") is not None:
-            options["attention"] = part.number("attention_factor")
-    elif kind != "linear":
+    scaled = _SCALED.get(kind)
+    if scaled is None:
         raise QError(
-            f"hub: rotary positions of type {kind} are not known, only default linear llama3 yarn"
+            f"hub: rotary positions of type {kind} are not known, only default {' '.join(_SCALED)}"
         )
-    return options
+    return options | {"scaling": kind} | scaled(c, part)
+
+
+def _factor(c: Settings, part: Settings) -> dict[str, Any]:
+    return {"factor": part.number("factor")}
+
+
+def _original(c: Settings, part: Settings) -> int:
+    """The number of places that a model was first trained with."""
+    own = "original_max_position_embeddings"
+    return part.size(own, c.size(own, c.size("max_position_embeddings", 8192)))
+
+
+def _stretched(c: Settings, part: Settings) -> dict[str, Any]:
+    """The original length, by how much the places exceed it, and the strength of scores."""
+    length = _original(c, part)
+    usual = c.size("max_position_embeddings", length) / length
+    found: dict[str, Any] = {"length": length, "factor": part.number("factor", usual)}
+    if part.get("attention_factor") is not None:
+        found["attention"] = part.number("attention_factor")
+    return found
+
+
+def _llama3(c: Settings, part: Settings) -> dict[str, Any]:
+    low, high = part.number("low_freq_factor"), part.number("high_freq_factor")
+    return {"length": _original(c, part), "low": low, "high": high} | _factor(c, part)
+
+
+def _yarn(c: Settings, part: Settings) -> dict[str, Any]:
+    part.refuse(truncate=True)
+    low, high = part.number("beta_slow", 1.0), part.number("beta_fast", 32.0)
+    found = _stretched(c, part) | {"low": low, "high": high}
+    one, other = part.get("mscale"), part.get("mscale_all_dim")
+    if "attention" not in found and one and other and found["factor"] > 1:
+        log = 0.1 * math.log(found["factor"])
+        one, other = part.number("mscale"), part.number("mscale_all_dim")
+        found["attention"] = (one * log + 1) / (other * log + 1)
+    return found
+
+
+def _dynamic(c: Settings, part: Settings) -> dict[str, Any]:
+    return {"length": c.size("max_position_embeddings", 8192)} | _factor(c, part)
+
+
+def _longrope(c: Settings, part: Settings) -> dict[str, Any]:
+    short, long = part.numbers("short_factor"), part.numbers("long_factor")
+    return _stretched(c, part) | {"short": short, "long": long}
+
+
+_SCALED = {  # types of scaled rotary positions -> their options, of the model's settings and their own
+    "linear": _factor,
+    "llama3": _llama3,
+    "yarn": _yarn,
+    "dynamic": _dynamic,
+    "longrope": _longrope,
+}
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,14 @@ import numpy as np
 from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import names_of
 from kshell.kapi.base.convert import is_array, kname, to_tensor
-from kshell.kapi.base.handles import DictHandle, KHandle, TensorHandle, VectorHandle
+from kshell.kapi.base.handles import (
+    DictHandle,
+    KHandle,
+    LossHandle,
+    ModuleHandle,
+    TensorHandle,
+    VectorHandle,
+)
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.q_calls import applied
 from kshell.kapi.module.forward import wrapped
@@ -27,14 +34,17 @@ from kshell.values.session.restrict import allow_python
 
 
 def is_callable(x: Value) -> bool:
-    """Is x a function of q, or a Python object that can be called, bare, wrapped or declared?"""
-    return callable(x.obj) if isinstance(x, Foreign) else isinstance(x, Function)
+    """Is x a function of q, a module, or a Python object that can be called, bare, wrapped or declared?"""
+    if isinstance(x, Foreign):
+        return callable(x.obj)
+    return isinstance(x, Function | ModuleHandle | LossHandle)
 
 
 def user_function(x: Any, part: str) -> Callable[..., Any]:
     """A function of torch objects, or of values for a part of training, that calls the user's; its exceptions are q
     errors that begin with the name of the part."""
-    return _of_python(x.obj, part) if isinstance(x, Foreign) else _of_q(x)
+    is_python = isinstance(x, Foreign | ModuleHandle | LossHandle)
+    return _of_python(x.obj, part) if is_python else _of_q(x)
 
 
 def _of_python(fn: Callable[..., Any], part: str) -> Callable[..., Any]:

@@ -81,9 +81,7 @@ def child(x: Value) -> Value:
 def _replace(h: KHandle, m: Module, name: str, x: Value) -> None:
     """Replace the child with a dotted name in m, which has a handle, by a module or a specification, like torch's
     setattr: in this place only. On an error, nothing changes."""
-    path, _, child_name = name.rpartition(".")
     replaced = child_of(m, sym(name), "child")
-    parent = child_of(m, sym(path), "child") if path else m
     if isinstance(x, ModuleHandle):
         replacement = x.get()
         if any(submodule is m for submodule in replacement.modules()) or any(
@@ -92,8 +90,17 @@ def _replace(h: KHandle, m: Module, name: str, x: Value) -> None:
             raise CallError("child", "the module is part of it already", says=("module",))
     else:
         replacement = define(x).to(device_of_module(m)).train(replaced.training)
-    install = _placing(parent, child_name, replacement)
-    place = _Place(parent, child_name, replacement)
+    put_child(m, name, replacement)
+    lend([x], h, True)
+
+
+def put_child(m: Module, name: str, new: Any) -> None:
+    """Put a module in the place of the child with a dotted name; optimizers follow. On an error, nothing changes."""
+    path, _, child_name = name.rpartition(".")
+    replaced = child_of(m, sym(name), "child")
+    parent = child_of(m, sym(path), "child") if path else m
+    install = _placing(parent, child_name, new)
+    place = _Place(parent, child_name, new)
     changes = list(_changes(m, replaced, place))
     for change in changes:
         check_new(change.o, change.added)
@@ -101,10 +108,9 @@ def _replace(h: KHandle, m: Module, name: str, x: Value) -> None:
         _say_if_unknown(name, place)
     for change in changes:
         commit(change.o, change.groups)
-    set_name(replacement, child_name)
-    replacement.__dict__.pop(ALONE, None)
+    set_name(new, child_name)
+    new.__dict__.pop(ALONE, None)
     install()
-    lend([x], h, True)
 
 
 def _placing(parent: Module, key: str, new: Module) -> Callable[[], None]:

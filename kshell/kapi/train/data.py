@@ -394,7 +394,7 @@ def _data(x: Value, test: bool, call: str) -> Value:
     if len(args) > 1:
         return define(h.obj, args, test, call)
     held = h.obj.data_of(test)
-    if isinstance(held, Source):
+    if isinstance(held, Source) and held.shown is None:
         return held.given
     return collapse([_value(held.x), _value(held.y)])
 
@@ -414,7 +414,7 @@ def _side(x: Value, test: bool, target: bool, call: str) -> Value:
 
 def _size(x: Value, test: bool, call: str) -> int | Special:
     data = _model_of(x, call).data_of(test)
-    if isinstance(data, Source):
+    if isinstance(data, Source) and data.shown is None:
         return NULL_J if data.own else len(data.obj)
     tensors = parts_of(data.x)
     return 0 if not tensors else tensors[0].size(0) if tensors[0].dim() else 1
@@ -515,7 +515,7 @@ def testbatch(x: Value) -> Value:
 
 
 @behaviour("restore", ModelHandle)
-def _restored(h: ModelHandle) -> int:
+def _restored(h: ModelHandle) -> int | Special:
     return restore(h.obj.data)
 
 

@@ -217,6 +217,7 @@ def _ran(model: Model, given: Sequence[Value], test: bool, call: str) -> Value:
     if len(given) == 1:
         if not model.data_of(test).there:
             kind, setup = ("test", "test") if test else ("training", "train")
+            model.data_of(test).check_there(call, setup)
             raise CallError(
                 call,
                 f"the model has no {kind} data, expecting {setup}(m;inputs;targets) before, or "

@@ -8,6 +8,7 @@ from typing import Any
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import is_empty, names_of
 from kshell.kapi.base.convert import kname, to_q
+from kshell.kapi.base.handles import KHandle
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.q_calls import applied
 from kshell.kapi.loss.user_functions import as_q, batch_of, is_callable, user_function
@@ -47,7 +48,7 @@ def transform_of(x: Value) -> Callable[[Any], Any] | None:
     """A function from a batch as it comes to one as it is used."""
     if x is NIL:
         return None
-    if isinstance(x, Foreign):
+    if isinstance(x, Foreign | KHandle):
         return user_function(x, "transform")
     return lambda batch: batch_of(applied(x, [as_q(_listed(batch))]))
 
@@ -94,7 +95,7 @@ def callback_of(x: Value) -> Callable[[State], Any] | None:
     """A function that is told of a step: batches done, all of them, loss, metrics."""
     if x is NIL:
         return None
-    if isinstance(x, Foreign):
+    if isinstance(x, Foreign | KHandle):
         return user_function(x, "callback")
     return lambda state: applied(x, [_told(state)])
 

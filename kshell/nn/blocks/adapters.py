@@ -49,10 +49,20 @@ class Lora(nn.Module):
         """The factor of the product."""
         return self.alpha / (math.sqrt(self.rank) if self.rooted else self.rank)
 
+    @property
+    def weight(self) -> Tensor:
+        """The weight of the base layer, as that has it."""
+        found: Tensor = self.base_layer.weight
+        return found
+
+    @property
+    def is_turned(self) -> bool:
+        """Is the weight of the base layer (in, out)?"""
+        return self.layer == "lineart"
+
     def matrix(self) -> Tensor:
         """The weight of the base layer, (out, in)."""
-        weight: Tensor = self.base_layer.weight
-        return weight.t() if isinstance(self.base_layer, TransposedLinear) else weight
+        return self.weight.t() if self.is_turned else self.weight
 
     def product(self) -> Tensor:
         """What the small matrices add to the weight, (out, in)."""
@@ -72,6 +82,31 @@ class Lora(nn.Module):
     def extra_repr(self) -> str:
         sizes = f"in_features={self.in_features}, out_features={self.out_features}"
         return f"{sizes}, rank={self.rank}, alpha={self.alpha:g}"
+
+
+def layer_of(m: nn.Module) -> str:
+    """The kind of a linear layer that can have an adapter, by where its sizes are: `linear` or, where the weight is
+    (in, out), `lineart`; empty for any other module."""
+    if type(m).forward is nn.Linear.forward and not isinstance(m, _NOT_CALLED):
+        return "linear"
+    if isinstance(m, TransposedLinear):
+        return "lineart"
+    # the layer of GPT-2 in transformers
+    is_turned = type(m).__module__ == "transformers.pytorch_utils" and type(m).__name__ == "Conv1D"
+    return "lineart" if is_turned else ""
+
+
+# the layer inside of torch's attention, which takes its weight and does not call it
+_NOT_CALLED = (nn.modules.linear.NonDynamicallyQuantizableLinear,)
+
+
+def around(base: Any, **options: Any) -> Lora:
+    """An adapter around a linear layer."""
+    layer = layer_of(base)
+    sizes = tuple(base.weight.shape)
+    inputs, outputs = sizes if layer == "lineart" else sizes[::-1]
+    cls = Dora if options.pop("dora") else Lora
+    return cls(inputs, outputs, bias=base.bias is not None, layer=layer, base=base, **options)
 
 
 class Dora(Lora):

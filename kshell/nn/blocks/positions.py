@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -16,21 +16,21 @@ from kshell.nn.blocks.context import CURRENT, places
 # ------------------------------------------------------------------ rotary
 
 
-def frequencies(dim: int, base: float) -> Tensor:
+def frequencies(dim: int, base: float | Tensor) -> Tensor:
     """The angle of each pair per place: base to the power of -2i/dim."""
     return 1.0 / base ** (torch.arange(0, dim, 2, dtype=torch.float32) / dim)
 
 
-def _unscaled(m: Rope, dim: int) -> tuple[Tensor, float]:
+def _unscaled(m: Rope, dim: int, reach: int) -> tuple[Tensor, float]:
     return frequencies(dim, m.base), 1.0
 
 
-def _linear(m: Rope, dim: int) -> tuple[Tensor, float]:
+def _linear(m: Rope, dim: int, reach: int) -> tuple[Tensor, float]:
     """Every place is divided by the factor."""
     return frequencies(dim, m.base) / m.factor, 1.0
 
 
-def _llama3(m: Rope, dim: int) -> tuple[Tensor, float]:
+def _llama3(m: Rope, dim: int, reach: int) -> tuple[Tensor, float]:
     """Waves longer than length/low are slowed down by the factor, those shorter than length/high stay, and those
     between are mixed."""
     rates = frequencies(dim, m.base)
@@ -39,7 +39,7 @@ def _llama3(m: Rope, dim: int) -> tuple[Tensor, float]:
     return (1 - share) * rates / m.factor + share * rates, 1.0
 
 
-def _yarn(m: Rope, dim: int) -> tuple[Tensor, float]:
+def _yarn(m: Rope, dim: int, reach: int) -> tuple[Tensor, float]:
     """Pairs that turn more than `high` times within the original length stay, those that turn less than `low` times are
     slowed down, with a ramp between; the scores are scaled (Peng et al. 2023, arXiv 2309.00071)."""
     rates = frequencies(dim, m.base)
@@ -54,11 +54,37 @@ def _yarn(m: Rope, dim: int) -> tuple[Tensor, float]:
     return rates, m.attention or (1.0 if m.factor <= 1 else 0.1 * math.log(m.factor) + 1)
 
 
-SCALINGS: dict[str, Callable[[Rope, int], tuple[Tensor, float]]] = {
+def _dynamic(m: Rope, dim: int, reach: int) -> tuple[Tensor, float]:
+    """Beyond the original length, the base grows with the number of places."""
+    stretch = m.factor * torch.tensor(float(reach)) / m.length - (m.factor - 1)
+    return frequencies(dim, m.base * stretch ** (dim / (dim - 2))), 1.0
+
+
+def _longrope(m: Rope, dim: int, reach: int) -> tuple[Tensor, float]:
+    """Each pair has a divisor of its own, one up to the original length and another beyond it; the scores are scaled
+    (Ding et al. 2024, arXiv 2402.13753)."""
+    divisors = m.long if reach > m.length else m.short
+    if len(divisors) != dim // 2:
+        raise said(
+            ValueError(f"rope: longrope needs {dim // 2} divisors, given {len(divisors)}"),
+            dim // 2,
+            len(divisors),
+        )
+    rates = 1.0 / (
+        torch.tensor(divisors, dtype=torch.float32)
+        * m.base ** (torch.arange(0, dim, 2, dtype=torch.float32) / dim)
+    )
+    usual = 1.0 if m.factor <= 1 else math.sqrt(1 + math.log(m.factor) / math.log(m.length))
+    return rates, m.attention or usual
+
+
+SCALINGS: dict[str, Callable[[Rope, int, int], tuple[Tensor, float]]] = {
     "none": _unscaled,
     "linear": _linear,
     "llama3": _llama3,
     "yarn": _yarn,
+    "dynamic": _dynamic,
+    "longrope": _longrope,
 }
 
 
@@ -77,46 +103,82 @@ class Rope(nn.Module):
         low: float = 1.0,
         high: float = 4.0,
         attention: float | None = None,
+        short: Sequence[float] = (),
+        long: Sequence[float] = (),
     ) -> None:
         super().__init__()
         if dim is not None and dim % 2:
             raise said(ValueError(f"rope: the turned size is {dim}, expecting an even number"), dim)
+        if scaling == "dynamic" and dim == 2:
+            raise said(ValueError("rope: dynamic turns more than 2 columns"), 2)
+        if scaling == "longrope" and not (short and long):
+            raise said(ValueError("rope: longrope needs divisors, short and long"))
         self.base, self.dim, self.adjacent, self.scaling = base, dim, adjacent, scaling
         self.factor, self.length, self.low, self.high = factor, length, low, high
-        self.attention = attention
+        self.attention, self.short, self.long = attention, tuple(short), tuple(long)
         self._known: tuple[Any, Tensor, Tensor] | None = None  # tables of cosine and sine
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_known": None}  # a copy computes its tables again
 
-    def _tables(self, dim: int, most: int, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Cosine and sine for at least `most` places, (places, dim): the sine has the signs of the turn."""
+    def _key(self, dim: int, stage: int, x: Tensor) -> tuple[Any, ...]:
+        """What the tables depend on."""
         settings = (self.base, self.scaling, self.factor, self.length, self.low, self.high)
-        key = (dim, x.dtype, x.device, self.adjacent, self.attention, *settings)
+        more = (self.attention, self.short, self.long, stage)
+        return (dim, x.dtype, x.device, self.adjacent, *settings, *more)
+
+    def _stage(self, reach: int) -> int:
+        """A number of places that has the same angles as this one: the least, or the original length."""
+        if reach <= self.length or self.scaling not in ("dynamic", "longrope"):
+            return self.length
+        return reach if self.scaling == "dynamic" else self.length + 1
+
+    def _turns(self, at: Tensor, dim: int, reach: int, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Cosine and sine for places, (.., places, dim): the sine has the signs of the turn."""
+        rates, strength = SCALINGS[self.scaling](self, dim, reach)
+        angles = at.to(rates)[..., None] * rates
+        cosine, sine = angles.cos() * strength, angles.sin() * strength
+        if self.adjacent:
+            cosine = cosine.repeat_interleave(2, -1)
+            sine = torch.stack((-sine, sine), -1).flatten(-2)
+        else:
+            cosine, sine = torch.cat((cosine, cosine), -1), torch.cat((-sine, sine), -1)
+        return cosine.to(x.device, x.dtype), sine.to(x.device, x.dtype)
+
+    def _tables(
+        self, key: Any, dim: int, stage: int, most: int, x: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Cosine and sine for at least `most` places."""
         known = self._known
         if known is not None and known[0] == key and len(known[1]) >= most:
             return known[1], known[2]
-        rates, strength = SCALINGS[self.scaling](self, dim)
         count = max(most, 128, 0 if known is None else 2 * len(known[1]))
         with torch.inference_mode(False):  # it may be used with gradients later
-            angles = torch.outer(torch.arange(count, dtype=torch.float32), rates)
-            cosine, sine = angles.cos() * strength, angles.sin() * strength
-            if self.adjacent:
-                cosine = cosine.repeat_interleave(2, -1)
-                sine = torch.stack((-sine, sine), -1).flatten(-2)
-            else:
-                cosine, sine = torch.cat((cosine, cosine), -1), torch.cat((-sine, sine), -1)
-            cosine, sine = (t.to(x.device, x.dtype) for t in (cosine, sine))
+            cosine, sine = self._turns(torch.arange(count, dtype=torch.float32), dim, stage, x)
             self._known = known = (key, cosine, sine)
         return known[1], known[2]
 
     def _at(self, dim: int, n: int, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Cosine and sine for the places of an input."""
+        """Cosine and sine for the places of an input: the modules of a calculation that turn alike share them."""
         first, rows = places(n, x.device)
-        cosine, sine = self._tables(dim, first + n, x)
+        stage = self._stage(first + n)
+        key = self._key(dim, stage, x)
+        context = CURRENT.get()
+        found: tuple[Tensor, Tensor] | None = None if context is None else context.tables.get(key)
+        if found is not None and (rows is not None or len(found[0]) == n):
+            return found
+        if self.scaling == "dynamic" and stage > self.length:  # angles of this number of places
+            at = torch.arange(first, first + n) if rows is None else rows
+            found = self._turns(at, dim, stage, x)
+        else:
+            cosine, sine = self._tables(key, dim, stage, first + n, x)
+            places_here = slice(first, first + n) if rows is None else rows
+            found = cosine[places_here], sine[places_here]
         if rows is not None:
-            return cosine[rows].unsqueeze(1), sine[rows].unsqueeze(1)
-        return cosine[first : first + n], sine[first : first + n]
+            found = found[0].unsqueeze(1), found[1].unsqueeze(1)
+        if context is not None:
+            context.tables[key] = found
+        return found
 
     def forward(self, x: Tensor) -> Tensor:
         size, n = x.shape[-1], x.shape[-2]

@@ -67,6 +67,10 @@ def yarn(dim: int, base: float, factor: float, length: int, low: float, high: fl
     return torch.tensor(out).double()
 
 
+def longrope(x: Tensor, divisors: list[float]) -> Tensor:
+    return torch.tensor([10000 ** (-2 * i / x.shape[-1]) / d for i, d in enumerate(divisors)]).double()
+
+
 def attend(x: Tensor, w: W, heads: int = H, kv: int = H, size: int = D // H, turn: Callable[[Tensor], Tensor] = lambda t: t,
            names: str = "q k v out", window: int = 0, causal: bool = True, bias: Tensor | None = None,
            scale: float | None = None) -> Tensor:
@@ -167,6 +171,13 @@ CASES: dict[str, tuple[str, tuple[Tensor, ...], Callable[..., Any]]] = {
                      lambda x, w: turned(x, rates=10000 ** -(torch.arange(0, 8, 2).double() / 8) / 4)),
     "rope, llama3": ("(`rope;500f;`scaling`factor`length`low`high!(`llama3;8f;40;1f;4f))", (HEADS,),
                      lambda x, w: turned(x, rates=llama3(8, 500, 8, 40, 1, 4))),
+    "rope, dynamic": ("(`rope;`scaling`factor`length!(`dynamic;4f;3))", (HEADS,),
+                      lambda x, w: turned(x, 10000 * (4 * x.shape[-2] / 3 - 3) ** (x.shape[-1] / (x.shape[-1] - 2)))),
+    "rope, dynamic, within": ("(`rope;`scaling`factor`length!(`dynamic;4f;4000))", (HEADS,), lambda x, w: turned(x)),
+    "rope, longrope": ("(`rope;`scaling`factor`length`short`long!(`longrope;4f;4000;1 2 3 4f;3 4 5 6f))", (HEADS,),
+                       lambda x, w: turned(x, rates=longrope(x, [1, 2, 3, 4]), strength=math.sqrt(1 + math.log(4) / math.log(4000)))),
+    "rope, longrope, beyond": ("(`rope;`scaling`length`short`long`attention!(`longrope;3;1 2 3 4f;3 4 5 6f;.5))", (HEADS,),
+                               lambda x, w: turned(x, rates=longrope(x, [3, 4, 5, 6]), strength=.5)),
     "rope, yarn": ("(`rope;500f;`scaling`factor`length`low`high!(`yarn;8f;4000;1f;32f))", (HEADS,),
                    lambda x, w: turned(x, rates=yarn(8, 500, 8, 4000, 1, 32), strength=1 + 0.1 * math.log(8))),
     "rope, yarn, attention": ("(`rope;`scaling`factor`length`low`high`attention!(`yarn;2f;4000;1f;32f;.5))", (HEADS,),
@@ -345,7 +356,11 @@ def test_padding_is_not_looked_at(session: Session) -> None:
     ("module enlist(`gqa;16;4;(enlist`names)!enlist 1 2)", "gqa names: expecting symbols without dots, given long list"),
     ("module enlist(`gqa;16;4;`dropout,2f)", "gqa: dropout is 2, above 1"),
     ("module enlist(`gqa;16;4;`layer,`conv)", "gqa layer:conv is not one of linear,lineart"),
-    ("module enlist(`rope;`scaling,`x)", "rope scaling:x is not one of none,linear,llama3,yarn"),
+    ("module enlist(`rope;`scaling,`x)", "rope scaling:x is not one of none,linear,llama3,yarn,dynamic,longrope"),
+    ("forward(module enlist(`rope;`scaling`long`short!(`longrope;1 2 3f;1 2 3f));2 4#1e)", "forward: rope: longrope needs 2 divisors, given 3 (given module, real 2x4)"),
+    ("module enlist(`rope;`scaling,`longrope)", "rope: longrope needs divisors, short and long"),
+    ("module enlist(`rope;2f;2;`scaling,`dynamic)", "rope: dynamic turns more than 2 columns"),
+    ("module enlist(`rope;`short,`a)", "rope short: expected double(s), given symbol scalar"),
     ("module enlist(`rope;10f;3)", "rope: the turned size is 3, expecting an even number"),
     ("forward(module`rope;2 3#1e)", "forward: rope: turns 3 columns, the input has 3, of an even number (given module, real 2x3)"),
     ("forward(module enlist(`positions;2;3);1 4 3#1e)", "forward: positions: 4 places, but there are 2 vectors (given module, real 1x4x3)"),

@@ -27,6 +27,10 @@ BERT = SMALL | {"pad_token_id": 0}
 LLAMA3 = {"rope_type": "llama3", "rope_theta": 500.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
           "original_max_position_embeddings": 64}
 YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 32}
+DYNAMIC = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 4.0}
+LONG = {"rope_type": "longrope", "rope_theta": 500.0, "short_factor": [1.0, 1.1, 1.3, 1.5], "long_factor": [1.0, 2.0, 3.5, 8.0],
+        "original_max_position_embeddings": 40}
+SHORT = {"max_position_embeddings": 20}  # fewer places than the inputs have
 # class of transformers, its settings
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("Llama ForCausalLM", SHARED),
@@ -34,6 +38,13 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "llama, tied, llama3": ("Llama ForCausalLM", SHARED | {"tie_word_embeddings": True, "rope_parameters": LLAMA3}),
     "llama, linear, wide heads": ("Llama ForCausalLM", SHARED | {"head_dim": 12, "rope_parameters": {
         "rope_type": "linear", "rope_theta": 10000.0, "factor": 2.0}}),
+    "llama, dynamic": ("Llama ForCausalLM", SHARED | {"rope_parameters": DYNAMIC}),
+    "llama, dynamic, beyond": ("Llama ForCausalLM", SHARED | SHORT | {"rope_parameters": DYNAMIC}),
+    "qwen2, dynamic, beyond": ("Qwen2 ForCausalLM", SHARED | SHORT | {"rope_parameters": DYNAMIC | {"factor": 1.5}}),
+    "llama, longrope": ("Llama ForCausalLM", SHARED | {"rope_parameters": LONG}),
+    "llama, longrope, beyond": ("Llama ForCausalLM", SHARED | {"rope_parameters": LONG | {"factor": 8.0, "original_max_position_embeddings": 20}}),
+    "mistral, longrope, attention": ("Mistral ForCausalLM", SHARED | {"rope_parameters": LONG | {"attention_factor": 1.5}}),
+    "llama, yarn, mscale": ("Llama ForCausalLM", SHARED | {"rope_parameters": YARN | {"mscale": 1.2, "mscale_all_dim": .7}}),
     "llama, no head": ("Llama Model", SHARED),
     "qwen2": ("Qwen2 ForCausalLM", SHARED | {"tie_word_embeddings": True}),
     "qwen2, windows, yarn": ("Qwen2 ForCausalLM", SHARED | {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1,
@@ -137,7 +148,7 @@ def test_padding(session: Session, tmp_path: Path, name: str) -> None:
 
 SAMPLED = [("", {"do_sample": False}), (";`temperature`topk`topp`seed!(.7;20;.9;5)", {"do_sample": True, "temperature": .7, "top_k": 20, "top_p": .9}),
            (";`temperature`seed!(1.5;5)", {"do_sample": True, "temperature": 1.5, "top_k": 0}),
-           (";`cache,0b", {"do_sample": False})]
+           (";`cache,0b", {"do_sample": False, "use_cache": False})]
 
 
 @pytest.mark.parametrize("name", CAUSAL)
