@@ -22,9 +22,9 @@ from kshell.python.torch_side import adopt
 from kshell.values.base import types as T
 from kshell.values.base.build import as_nd
 from kshell.values.base.core import (
-    NIL,
     Atom,
     Dict,
+    EnumAtom,
     List,
     Nd,
     Special,
@@ -42,7 +42,7 @@ from kshell.values.session import context
 
 def to_python(x: Value) -> Any:
     """The Python value of a q value. UnicodeDecodeError for text that is not UTF-8."""
-    convert = _BY_CLASS.get(x.__class__)
+    convert = QUICK.get(x.__class__)
     if convert is not None:
         return convert(x)
     if isinstance(x, Foreign):
@@ -155,17 +155,18 @@ def _table(x: Table) -> Any:
     return {name: to_python(column) for name, column in zip(x.names, x.cols, strict=True)}
 
 
-_BY_CLASS: dict[type, Callable[[Any], Any]] = {
+# conversions by class; of all other values those of handles, Python objects and functions alone
+QUICK: dict[type, Callable[[Any], Any]] = {
     int: lambda x: x,
     float: lambda x: x,
     bool: lambda x: x,
     Special: lambda x: x.v,
     Sym: _symbol,
     Atom: _atom,
+    EnumAtom: _atom,
     Vec: _vector,
     Nd: _nested,
     List: _list,
     Dict: _dict,
     Table: _table,
-    NIL.__class__: lambda x: None,
 }
