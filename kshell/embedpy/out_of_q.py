@@ -34,6 +34,7 @@ from kshell.values.base.core import (
     Vec,
     sym_at,
 )
+from kshell.values.base.from_numpy import view_of
 from kshell.values.base.functions import Foreign, Function, Handle
 from kshell.values.engine.apply import apply
 from kshell.values.items.pick import unenum
@@ -98,16 +99,9 @@ _ATOMS: dict[int, Callable[[Atom], Any]] = {
 }
 
 
-def array(a: np.ndarray) -> np.ndarray:
-    """A read-only view of an array."""
-    view = a.view()
-    view.setflags(write=False)
-    return view
-
-
 def _vector(x: Vec) -> Any:
     convert = _VECTORS.get(x.t)
-    return array(x.a) if convert is None else convert(x)
+    return view_of(x.a) if convert is None else convert(x)
 
 
 _VECTORS: dict[int, Callable[[Vec], Any]] = {
@@ -127,7 +121,7 @@ def _nested(x: Nd) -> Any:
 
 def _rows(a: np.ndarray) -> Any:
     """The rows of an array of several dimensions: lists of lists, the innermost ones arrays."""
-    return array(a) if a.ndim == 1 else [_rows(row) for row in a]
+    return view_of(a) if a.ndim == 1 else [_rows(row) for row in a]
 
 
 def _list(x: List) -> Any:

@@ -1,4 +1,4 @@
-"""Arrays of numpy as q's: the q type for each of numpy's, and the items in q's form."""
+"""Arrays that go between q and Python: the q type for each of numpy's, and the items in q's form."""
 
 from __future__ import annotations
 
@@ -74,6 +74,13 @@ def taken(box: list[Any], to_q: Callable[[Any], Any]) -> Any:
         ):
             return regular(qtype, x)
     return to_q(x)
+
+
+def view_of(a: np.ndarray) -> np.ndarray:
+    """A read-only view of an array of q's, for Python."""
+    view = a.view()
+    view.setflags(write=False)
+    return view
 
 
 class NoType(QError):
