@@ -72,7 +72,7 @@ def failed(where: str, e: BaseException) -> QError:
     else:
         implied = (*_IMPLIED.get(where, ()), UnicodeError)
         kind = "" if isinstance(e, implied) else f"{type(e).__name__}: "
-        error = QError(first_line(f"{where}: {kind}{message_of(e)}"))
+        error = QError(first_line(f"{where}: {kind}{message_of(e)}").rstrip(":"))
     error.frames += python_frames(e.__traceback__)
     TRACEBACK[:] = traceback.format_exception(e)
     if WHOLE and perhaps() in WHOLE:

@@ -68,7 +68,7 @@ def _other(x: Any) -> Value:
         adopted = adopt().value_of(x)
         if adopted is not None:
             return adopted
-    if cls.__module__.startswith("pandas.core.arrays"):
+    if cls.__module__.startswith(("pandas.core.arrays", "pandas.arrays")):
         return array(np.asarray(x))
     convert_other = CONVERSION.get(perhaps()) if CONVERSION else None
     return Foreign(x) if convert_other is None else APPLY.fn(convert_other, [Foreign(x)])

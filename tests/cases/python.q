@@ -162,7 +162,24 @@ type .p.qeval"__import__('datetime').date(2026,1,1)"  / 112h
 .p.e"import numpy as np"; .p.qeval"np.array(['ab','c'])"  / "ab"\n,"c"
 .p.e"import numpy as np"; .p.qeval"np.array([1,'a'],object)"  / 1\n,"a"
 .p.e"import numpy as np"; type .p.qeval"np.uint64(2**63)"  / 112h
+.p.eval"{}[0]"  / 'eval: KeyError: 0
+.p.e"raise Exception"  / 'e: Exception
 / on request
+.p.repr .p.topy 0D00:00:01 0Nn  / "[datetime.timedelta(seconds=1), None]"
+.p.repr .p.topy 2026.01.02D03:04:05.000006000 0Np  / "[datetime.datetime(2026, 1, 2, 3, 4, 5, 6), None]"
+.p.repr .p.topy 12:30 0Nu  / "[datetime.timedelta(seconds=45000), None]"
+.p.repr .p.tonp 0Nd 2026.01.01  / "array([       'NaT', '2026-01-01'], dtype='datetime64[D]')"
+.p.repr .p.topy(0Nj;0Ni;0Nh;`)  / "[None, None, None, '']"
+.p.e"import datetime as dt, numpy as np, decimal, uuid"; .p.toq each .p.eval each("dt.datetime(2026,1,2,3,4,5,6)";"dt.time(1,2,3)";"dt.timedelta(1)";"decimal.Decimal('1.5')";"uuid.UUID(int=1)")  / 2026.01.02D03:04:05.000006000\n0D01:02:03.000000000\n1D00:00:00.000000000\n1.5\n00000000-0000-0000-0000-000000000001
+.p.e"import numpy as np"; .p.toq each .p.eval each("np.datetime64('NaT')";"np.array(['2026-01-02','NaT'],'M8[D]')";"np.timedelta64(5,'s')")  / 0Np\n2026.01.02 0N\n00:00:05
+.p.toq .p.eval"{1,2}"  / 1 2
+.p.callable[1]`  / 1
+.p.setattr[.p.eval"1";`x;5]  / 'setattr: AttributeError: 'int' object has no attribute 'x'
+.p.e"raise SystemExit(2)"  / 'e: SystemExit: 2
+.p.e"def gen():\n yield 1\n raise KeyError('k')"; .p.list .p.get[`gen][]  / 'call: KeyError: 'k'
+.p.each[{x};5]  / 'call: TypeError: 'int' object is not iterable
+c:.p.closure[{[s;x]'`bad};0][<];c 1  / 'bad
+type .p.version  / -11h
 .p.repr .p.topy 1 2  / "[1, 2]"
 .p.repr .p.topy 2026.01.02 0Nd  / "[datetime.date(2026, 1, 2), None]"
 .p.tonp[(1 2;3 4)][`:shape;`]  / 2 2

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -157,6 +158,38 @@ def test_an_interrupt_in_python_code_is_stop(s: Session, call: str) -> None:
         s.run(call)
     timer.join()
     assert time.monotonic() - start < 20 and s.run("1+1") == 2
+
+
+def test_a_q_error_in_python_is_shown_once_with_the_frames_of_both(s: Session) -> None:
+    s.run('.p.e"def outer(x):\\n return inner(x)"')
+    s.run(".p.set[`inner;{x+`a}];outer:.p.get[`outer;<]")
+    with pytest.raises(QError) as e:
+        s.run("{1+outer x}3")
+    heads = [line.split("]")[0] for line in e.value.__notes__ if line.startswith("  [")]
+    assert e.value.text == "type" and heads == ["  [3", "  [2", "  [1", "  [0"], e.value.__notes__
+
+
+Q_IN_PYTHON = """
+p)q.h = lambda a, b: (a*a + b*b)**.5
+p)q.t = {"a": [1, 2]}
+p)assert q("1+1") == 2 and q("{x+y}", 1, 2) == 3 and q["t"] == {"a": [1, 2]} or list(q.t["a"]) == [1, 2]
+p)try: q("1+`a")
+except RuntimeError as e: print(e.text)
+p)try: q.nosuch
+except AttributeError as e: print(e)
+p)try: q["select"] = 1
+except RuntimeError as e: print(e.text)
+-1 string h[3f;4f];
+-1 string .p.qeval"q.h(3.,4.)";
+"""
+
+
+def test_q_is_a_variable_of_the_commands_python(tmp_path: Path) -> None:
+    (tmp_path / "a.q").write_text(Q_IN_PYTHON)
+    done = subprocess.run(
+        [sys.executable, "-m", "kshell", "-q", "a.q"], cwd=tmp_path, input="", capture_output=True, text=True, timeout=100,
+        env={**os.environ, "PYTHONPATH": str(ROOT)})  # fmt: skip
+    assert done.stdout.splitlines() == ["type", "q has no variable nosuch", "assign", "5", "5"], done.stderr
 
 
 def test_recursion_through_both_languages_is_stack(s: Session) -> None:

@@ -367,7 +367,10 @@ class Raised:
 
 def python_raised(f: PyFunction, e: BaseException) -> Raised:
     """The same for an exception; it is raised after the `except` block, by `python_result`."""
-    return Raised(FAILED.fn(f.where, e))
+    error = FAILED.fn(f.where, e)
+    if error is e and e.__traceback__ is not None:
+        error.__traceback__ = e.__traceback__.tb_next  # it passes the calling function again
+    return Raised(error)
 
 
 def python_result(f: PyFunction, box: list[Any], *args: Value) -> Value:
