@@ -173,11 +173,14 @@ Q_IN_PYTHON = """
 p)q.h = lambda a, b: (a*a + b*b)**.5
 p)q.t = {"a": [1, 2]}
 p)assert q("1+1") == 2 and q("{x+y}", 1, 2) == 3 and list(q["t"]["a"]) == list(q.t["a"]) == [1, 2]
-p)try: q("1+`a")
+p)try:
+  q("1+`a")
 except RuntimeError as e: print(e.text)
-p)try: q.nosuch
+p)try:
+  q.nosuch
 except AttributeError as e: print(e)
-p)try: q["select"] = 1
+p)try:
+  q["select"] = 1
 except RuntimeError as e: print(e.text)
 -1 string h[3f;4f];
 -1 string .p.qeval"q.h(3.,4.)";
