@@ -9,15 +9,27 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakSet
 
+import numpy as np
+
 from kshell.embedpy.callables import RaisedInPython
 from kshell.embedpy.into_q import to_q
-from kshell.embedpy.out_of_q import to_python
+from kshell.embedpy.out_of_q import QUICK, to_python
 from kshell.embedpy.tracebacks import python_frames
-from kshell.errors import QError, as_qerror, first_line, message_of
+from kshell.errors import QError, QExit, as_qerror, first_line, message_of
 from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, seq_items
-from kshell.values.base.functions import FAILED, Foreign, Prim, Proj, PyCall
-from kshell.values.session.context import CONFINED, RESTRICTED, perhaps
-from kshell.values.session.restrict import PYTHON_OFF, allow_python
+from kshell.values.base.from_numpy import taken
+from kshell.values.base.functions import (
+    APPLY,
+    FAILED,
+    Door,
+    Foreign,
+    Prim,
+    Proj,
+    PyCall,
+    PyFunction,
+)
+from kshell.values.session.context import perhaps
+from kshell.values.session.restrict import PYTHON_WATCHED, allow_python
 
 # exceptions whose class the function that failed implies already, by its name
 _IMPLIED: dict[str, tuple[type[BaseException], ...]] = {
@@ -53,10 +65,14 @@ def failed(where: str, e: BaseException) -> QError:
         error.frames = [*e.frames]
     elif isinstance(e, _PASSING):
         error = as_qerror(e)
+    elif isinstance(e, SystemExit):
+        if isinstance(e, QExit):
+            raise e
+        error = QError(f"{where}: SystemExit: {e.code}")
     else:
         implied = (*_IMPLIED.get(where, ()), UnicodeError)
         kind = "" if isinstance(e, implied) else f"{type(e).__name__}: "
-        error = QError(first_line(f"{where}: {kind}{message_of(e)}"))
+        error = QError(first_line(f"{where}: {kind}{message_of(e)}").rstrip(":"))
     error.frames += python_frames(e.__traceback__)
     TRACEBACK[:] = traceback.format_exception(e)
     if WHOLE and perhaps() in WHOLE:
@@ -78,7 +94,7 @@ def guarded(where: str, work: Callable[..., Any], *args: Any, **named: Any) -> A
     except Exception as e:
         problem = failed(where, e)
     except SystemExit as e:
-        problem = QError(f"{where}: SystemExit: {e.code}")
+        problem = failed(where, e)
     raise problem
 
 
@@ -86,29 +102,118 @@ def guarded(where: str, work: Callable[..., Any], *args: Any, **named: Any) -> A
 
 
 _SAME = frozenset((int, float, bool))  # classes of atoms that Python has
+_FEW = 0x3FFF_FFFF  # Python compares numbers of at most 30 bits quickest
+DOOR = Door(to_python, to_q, QUICK)
 
 
-def call(obj: Any, args: Sequence[Value]) -> Any:
+def call(
+    obj: Any,
+    args: Sequence[Value],
+    convert: Callable[[Value], Any] = to_python,
+    where: str = "call",
+) -> Any:
     """The Python result of a call with q arguments. A single :: is none."""
-    if PYTHON_OFF or RESTRICTED.get() or CONFINED.get():
+    if PYTHON_WATCHED:
         allow_python(".p.call")
-    problem: QError
     try:
         for argument in args:
             if argument.__class__ is Proj and _is_word(argument):
-                positional, named = _arguments(args)
+                positional, named = _arguments(args, convert)
                 return obj(*positional, **named)
         if args[0] is NIL and len(args) == 1:
             return obj()
-        return obj(*[x if x.__class__ in _SAME else to_python(x) for x in args])
+        return obj(*[x if x.__class__ in _SAME else convert(x) for x in args])
     except Exception as e:
-        problem = failed("call", e)
+        problem = failed(where, e)
     except SystemExit as e:
-        problem = QError(f"call: SystemExit: {e.code}")
+        problem = failed(where, e)
     raise problem
 
 
-def _arguments(args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+def _call1(f: PyFunction, x: Any) -> Value:
+    """`f x`, quick if x goes to Python by its class alone."""
+    convert = None
+    if type(x) not in _SAME and (convert := f.door.quick.get(type(x))) is None:
+        return _any_call(f, (x,))
+    if PYTHON_WATCHED:
+        allow_python(".p.call")
+    try:
+        found = f.obj(x) if convert is None else f.obj(convert(x))
+    except Exception as e:
+        problem = failed(f.where, e)
+    except SystemExit as e:
+        problem = failed(f.where, e)
+    else:
+        kind = type(found)
+        if (kind is int and -_FEW <= found <= _FEW) or kind is float or kind is bool:
+            return found
+        if kind is not np.ndarray:
+            return f.door.to_q(found)
+        box = [found]
+        del found
+        return taken(box, f.door.to_q)
+    raise problem
+
+
+def _call2(f: PyFunction, x: Any, y: Any) -> Value:
+    """`f[x;y]`, quick in the same way."""
+    if type(x) not in _SAME or type(y) not in _SAME:
+        return _any_call(f, (x, y))
+    if PYTHON_WATCHED:
+        allow_python(".p.call")
+    try:
+        found = f.obj(x, y)
+    except Exception as e:
+        problem = failed(f.where, e)
+    except SystemExit as e:
+        problem = failed(f.where, e)
+    else:
+        kind = type(found)
+        if (kind is int and -_FEW <= found <= _FEW) or kind is float or kind is bool:
+            return found
+        if kind is not np.ndarray:
+            return f.door.to_q(found)
+        box = [found]
+        del found
+        return taken(box, f.door.to_q)
+    raise problem
+
+
+def _any_call(f: PyCall, args: tuple[Value, ...]) -> Value:
+    """A call with arguments of any kind: also left out, by name, none at all."""
+    return APPLY.fn(f, args)
+
+
+PyFunction.call1, PyFunction.call2 = _call1, _call2
+
+
+def _wrapped1(f: PyCall, x: Any) -> Value:
+    """`w x` of a wrapped object, or of a function with wrapped or bare results; quick for an attribute's name or a
+    number."""
+    cls = type(x)
+    if cls is Sym and not f.how and x.s[:1] == ":":
+        return PyCall(attribute(f.obj, x.s[1:]))
+    if cls not in _SAME:
+        return _any_call(f, (x,))
+    if PYTHON_WATCHED:
+        allow_python(".p.call")
+    try:
+        found = f.obj(x)
+    except Exception as e:
+        problem = failed("call", e)
+    except SystemExit as e:
+        problem = failed("call", e)
+    else:
+        return Foreign(found) if f.how == ">" else PyCall(found)
+    raise problem
+
+
+PyCall.call1 = _wrapped1
+
+
+def _arguments(
+    args: Sequence[Any], convert: Callable[[Value], Any]
+) -> tuple[list[Any], dict[str, Any]]:
     """The positional and keyword arguments of a call."""
     positional: list[Value] = []
     more: list[Value] | None = None
@@ -138,8 +243,8 @@ def _arguments(args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
             positional.append(argument)
     if len({name for name, _ in named}) < len(named):
         raise QError("dupnames")
-    converted = [to_python(x) for x in [*positional, *(more or ())]]
-    return converted, {name: to_python(value) for name, value in named}
+    converted = [convert(x) for x in [*positional, *(more or ())]]
+    return converted, {name: convert(value) for name, value in named}
 
 
 def _is_list(x: Value) -> bool:
@@ -162,10 +267,11 @@ def _pairs(x: Any) -> list[tuple[str, Value]]:
 def run(f: PyCall, args: Sequence[Value]) -> Value:
     """A Python object applied to arguments. Of a declared function all are arguments; what the first says to a wrapped
     object is in the table below."""
-    how = f.how
-    if how:
+    if isinstance(f, PyFunction):
+        return taken([call(f.obj, args, f.door.to_python, f.where)], f.door.to_q)
+    if f.how:
         found = call(f.obj, args)
-        return to_q(found) if how == "<" else Foreign(found) if how == ">" else PyCall(found)
+        return Foreign(found) if f.how == ">" else PyCall(found)
     first: Any = args[0]
     if first.__class__ is Sym:
         name = first.s
@@ -184,6 +290,11 @@ def run(f: PyCall, args: Sequence[Value]) -> Value:
     return PyCall(call(f.obj, args))
 
 
+def of_q(obj: Any) -> PyFunction:
+    """A function of `.p` whose results are q values."""
+    return PyFunction(obj, DOOR)
+
+
 PyCall.call = run  # type: ignore[method-assign, assignment]
 
 
@@ -194,9 +305,17 @@ def _then(w: PyCall, rest: Sequence[Value]) -> Value:
 
 def attribute(obj: Any, path: str) -> Any:
     """An attribute of an object; after dots, of that."""
-    for name in path.split("."):
-        obj = guarded("getattr", getattr, obj, name)
-    return obj
+    if PYTHON_WATCHED:
+        allow_python(".p.getattr")
+    try:
+        for name in path.split("."):
+            obj = getattr(obj, name)
+        return obj
+    except Exception as e:
+        problem = failed("getattr", e)
+    except SystemExit as e:
+        problem = failed("getattr", e)
+    raise problem
 
 
 def put_attribute(obj: Any, path: str, value: Value) -> Value:
@@ -209,7 +328,7 @@ def put_attribute(obj: Any, path: str, value: Value) -> Value:
 
 def _declare(how: str) -> Callable[[PyCall, Sequence[Value]], Value]:
     def declared(f: PyCall, rest: Sequence[Value]) -> Value:
-        made = PyCall(f.obj, how)
+        made = of_q(f.obj) if how == "<" else PyCall(f.obj, how)
         return run(made, rest) if rest else made
 
     return declared

@@ -10,6 +10,7 @@ from itertools import count
 from types import CodeType, ModuleType
 from typing import Any
 
+from kshell.embedpy.running_q import RunningQ
 from kshell.registry import Hook
 from kshell.values.session.context import running
 from kshell.values.session.restrict import SHARED_FOLDER
@@ -26,6 +27,7 @@ def main_module() -> ModuleType:
     main = sys.modules["__main__"]
     if is_command(main):
         main = sys.modules["__main__"] = ModuleType("__main__")
+        main.q = RunningQ()  # type: ignore[attr-defined]
         sys.argv[:] = [""]
         home = os.environ.get("QHOME")
         first = [*([] if SHARED_FOLDER else [""]), *([home] if home else [])]

@@ -13,9 +13,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from kshell.embedpy.callables import QFunction
+from kshell.errors import QError, first_line
 from kshell.python.torch_side import adopt
 from kshell.values.base import types as T
-from kshell.values.base.build import collapse, empty, longs, regular, string
+from kshell.values.base.build import collapse, empty, longs, regular
 from kshell.values.base.core import (
     INF_J,
     NIL,
@@ -33,6 +34,7 @@ from kshell.values.base.core import (
     long,
     sym_codes,
 )
+from kshell.values.base.from_numpy import NATIVE
 from kshell.values.base.functions import APPLY, Foreign, Function, Handle
 from kshell.values.session.context import perhaps
 
@@ -66,7 +68,7 @@ def _other(x: Any) -> Value:
         adopted = adopt().value_of(x)
         if adopted is not None:
             return adopted
-    if cls.__module__.startswith("pandas.core.arrays"):
+    if cls.__module__.startswith(("pandas.core.arrays", "pandas.arrays")):
         return array(np.asarray(x))
     convert_other = CONVERSION.get(perhaps()) if CONVERSION else None
     return Foreign(x) if convert_other is None else APPLY.fn(convert_other, [Foreign(x)])
@@ -79,7 +81,11 @@ def _int(x: int) -> Value:
 
 
 def _text(x: str) -> Value:
-    return string(x.encode("utf-8"))
+    try:
+        return Vec(T.C, np.frombuffer(x.encode(), np.uint8))
+    except UnicodeEncodeError as e:
+        problem = QError(first_line(str(e)))
+    raise problem
 
 
 def _bytes(x: bytes | bytearray | memoryview) -> Value:
@@ -115,6 +121,10 @@ def _numpy(x: np.generic) -> Value:
 def array(a: np.ndarray, whole: Any = None) -> Value:
     """The value of an array: an atom, a vector, or a nested list; itself, bare, if q has not its type. `whole` is the
     object to be left bare instead of it."""
+    if type(a) is np.ndarray and a.ndim == 1 and a.size and a.dtype.isnative:
+        own = NATIVE.get(a.dtype.char)
+        if own is not None:
+            return Vec(own, a.copy())
     whole = a if whole is None else whole
     if a.dtype.kind == "O":
         return _list(a.tolist()) if a.ndim else to_q(a.item())

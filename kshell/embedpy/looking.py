@@ -169,7 +169,7 @@ def is_declared(x: Any) -> Value:
     q).p.i.isc .p.eval["len";<]
     1b
     """
-    return x.__class__ is PyCall and bool(x.how)
+    return isinstance(x, PyCall) and bool(x.how)
 
 
 @registry.verb("print", effect="none")

@@ -14,6 +14,7 @@ from kshell.embedpy.applying import (
     KEYWORDS,
     attribute,
     guarded,
+    of_q,
     put_attribute,
     run,
 )
@@ -24,6 +25,7 @@ from kshell.lang.names.define import name
 from kshell.lang.names.namespaces import contents
 from kshell.values.base import types as T
 from kshell.values.base.core import NIL, Sym, Value, Vec, seq_items
+from kshell.values.base.from_numpy import taken
 from kshell.values.base.functions import Foreign, Proj, PyCall
 from kshell.values.engine.apply import apply
 
@@ -74,7 +76,7 @@ def evaluate_to_q(x: Any) -> Value:
     q).p.qeval"2**10"
     1024
     """
-    return to_q(_value(x))
+    return taken([_value(x)], to_q)
 
 
 @name(".p.pyeval", effect="changes")
@@ -286,7 +288,7 @@ def q_function(x: Value) -> Value:
     q).p.qcallable[.p.eval"len"]"four"
     4
     """
-    return PyCall(object_of(x), "<")
+    return of_q(object_of(x))
 
 
 @name(".p.callable", effect="changes")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+import kshell
 from kshell import python
 from kshell.embedpy import applying, code, into_q, scripts
 from kshell.embedpy.applying import guarded
@@ -25,6 +26,12 @@ from kshell.values.engine.apply import apply
 from kshell.values.session.context import running
 from kshell.values.session.restrict import allow_python, expanded
 
+constant(
+    ".p.version",
+    core.sym(kshell.__version__),
+    "The version of kshell, whose functions `.p` are.",
+    "q)type .p.version\n-11h",
+)
 constant(".p.numpy", True, "Is numpy there? It is.", "q).p.numpy\n1b")
 
 
@@ -61,7 +68,7 @@ def _own(x: Any) -> Any:
     if isinstance(x, np.ma.MaskedArray):
         return x.tolist()
     if isinstance(x, np.ndarray | np.generic) and x.dtype.kind in "mM":
-        items = x if x.dtype.str[4:] != "[ns]" else x.astype(x.dtype.kind + "8[us]")
+        items = x if x.dtype.str[3:] != "[ns]" else x.astype(x.dtype.kind + "8[us]")
         return items.tolist()
     if isinstance(x, np.ndarray | np.generic):
         return x.tolist()

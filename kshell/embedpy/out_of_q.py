@@ -22,9 +22,9 @@ from kshell.python.torch_side import adopt
 from kshell.values.base import types as T
 from kshell.values.base.build import as_nd
 from kshell.values.base.core import (
-    NIL,
     Atom,
     Dict,
+    EnumAtom,
     List,
     Nd,
     Special,
@@ -34,6 +34,7 @@ from kshell.values.base.core import (
     Vec,
     sym_at,
 )
+from kshell.values.base.from_numpy import view_of
 from kshell.values.base.functions import Foreign, Function, Handle
 from kshell.values.engine.apply import apply
 from kshell.values.items.pick import unenum
@@ -42,7 +43,7 @@ from kshell.values.session import context
 
 def to_python(x: Value) -> Any:
     """The Python value of a q value. UnicodeDecodeError for text that is not UTF-8."""
-    convert = _BY_CLASS.get(x.__class__)
+    convert = QUICK.get(x.__class__)
     if convert is not None:
         return convert(x)
     if isinstance(x, Foreign):
@@ -98,16 +99,9 @@ _ATOMS: dict[int, Callable[[Atom], Any]] = {
 }
 
 
-def array(a: np.ndarray) -> np.ndarray:
-    """A read-only view of an array."""
-    view = a.view()
-    view.setflags(write=False)
-    return view
-
-
 def _vector(x: Vec) -> Any:
     convert = _VECTORS.get(x.t)
-    return array(x.a) if convert is None else convert(x)
+    return view_of(x.a) if convert is None else convert(x)
 
 
 _VECTORS: dict[int, Callable[[Vec], Any]] = {
@@ -127,7 +121,7 @@ def _nested(x: Nd) -> Any:
 
 def _rows(a: np.ndarray) -> Any:
     """The rows of an array of several dimensions: lists of lists, the innermost ones arrays."""
-    return array(a) if a.ndim == 1 else [_rows(row) for row in a]
+    return view_of(a) if a.ndim == 1 else [_rows(row) for row in a]
 
 
 def _list(x: List) -> Any:
@@ -155,17 +149,18 @@ def _table(x: Table) -> Any:
     return {name: to_python(column) for name, column in zip(x.names, x.cols, strict=True)}
 
 
-_BY_CLASS: dict[type, Callable[[Any], Any]] = {
+# conversions by class; of all other values those of handles, Python objects and functions alone
+QUICK: dict[type, Callable[[Any], Any]] = {
     int: lambda x: x,
     float: lambda x: x,
     bool: lambda x: x,
     Special: lambda x: x.v,
     Sym: _symbol,
     Atom: _atom,
+    EnumAtom: _atom,
     Vec: _vector,
     Nd: _nested,
     List: _list,
     Dict: _dict,
     Table: _table,
-    NIL.__class__: lambda x: None,
 }

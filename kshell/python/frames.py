@@ -10,6 +10,7 @@ from kshell.python import arrowout, noted, outof
 from kshell.python.objects import Table as PythonTable
 from kshell.values.base import types as T
 from kshell.values.base.core import Table, Vec, sym_at
+from kshell.values.base.from_numpy import view_of
 
 _COUNTED = (T.H, T.I, T.J)
 
@@ -24,13 +25,6 @@ class Arrow:
         return arrowout.stream(self._table)
 
 
-def _view(a: np.ndarray) -> np.ndarray:
-    """A read-only view of an array."""
-    view = a.view()
-    view.setflags(write=False)
-    return view
-
-
 def _column(x: Any) -> Any:
     """A column as an array or list, as a Session gives it; numbers without nulls are a view, symbols are coded."""
     if x.__class__ is not Vec:
@@ -43,7 +37,7 @@ def _column(x: Any) -> Any:
         distinct, places = _distinct(x.a)
         return arrowout.Coded([sym_at(code).s for code in distinct.tolist()], places)
     if x.t in (T.B, T.X, T.E, T.F) or (x.t in _COUNTED and not (x.a == T.NULL[x.t]).any()):
-        return _view(x.a)
+        return view_of(x.a)
     return outof.vector(x)
 
 

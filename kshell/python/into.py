@@ -19,10 +19,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from kshell.errors import QError, first_line, message_of
+from kshell.errors import QError
 from kshell.python import arrow, interchange, noted
 from kshell.python.objects import Function, Table
-from kshell.python.outof import from_q
+from kshell.python.outof import QUICK, from_q
 from kshell.python.torch_side import adopt
 from kshell.values.base import core
 from kshell.values.base import types as T
@@ -44,7 +44,7 @@ from kshell.values.base.core import (
     sym_codes,
 )
 from kshell.values.base.from_numpy import NoType, typed
-from kshell.values.base.functions import Foreign, Handle, Prim
+from kshell.values.base.functions import Door, Foreign, Handle, PyFunction
 from kshell.values.base.functions import Function as QFunction
 
 _Q_VALUES = (Vec, List, Dict, core.Table, Atom, Sym, core.Special, QFunction, Handle)
@@ -104,27 +104,13 @@ def _duck(x: Any) -> Value:
 
 
 def function(f: Callable[..., Any]) -> Value:
-    """A Python function as a q function: arguments are converted to Python values (`f[]` passes none), the result to a
-    q value. An exception becomes an error that names the function and the exception. Python gets the function itself
-    back."""
+    """A Python function as a q function that converts as a Session does. Its errors begin with its name. Python gets
+    the function itself back."""
     name = getattr(f, "__name__", None)
-    if not isinstance(name, str):
-        name = type(f).__name__
+    return PyFunction(f, DOOR, name if isinstance(name, str) else type(f).__name__)
 
-    def call(*args: Value) -> Value:
-        arguments = (
-            [from_q(argument) for argument in args] if len(args) > 1 or args[0] is not NIL else []
-        )
-        try:
-            return to_q(f(*arguments))
-        except QError:
-            raise
-        except Exception as e:
-            error = QError(first_line(f"{name}: {type(e).__name__}: {message_of(e)}"))
-        raise error
 
-    call.python = f  # type: ignore[attr-defined]
-    return Prim(name, {-1: call}, None, 112)
+DOOR = Door(from_q, to_q, QUICK)
 
 
 # ------------------------------------------------------------------ atoms

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,20 @@ from kshell.python.torch_side import adopt
 from kshell.values.base import core
 from kshell.values.base import types as T
 from kshell.values.base.build import as_nd
-from kshell.values.base.core import NULL_J, Atom, Dict, List, Nd, Special, Sym, Value, Vec, sym_at
-from kshell.values.base.functions import Foreign, Handle, Prim
+from kshell.values.base.core import (
+    NULL_J,
+    Atom,
+    Dict,
+    EnumAtom,
+    List,
+    Nd,
+    Special,
+    Sym,
+    Value,
+    Vec,
+    sym_at,
+)
+from kshell.values.base.functions import Foreign, Handle
 from kshell.values.base.functions import Function as QFunction
 from kshell.values.items.pick import unenum
 from kshell.values.session.context import running
@@ -34,25 +47,9 @@ _DAY = 86_400_000  # milliseconds
 def from_q(x: Value) -> Any:
     """The Python value of a q value. Longs, floats, booleans and symbols become Python's own types, other atoms
     numpy's; a string becomes bytes, an integer null None (in an array: masked)."""
-    if x.__class__ is int or x.__class__ is float or x.__class__ is bool:
-        return x
-    if x.__class__ is Vec:
-        return vector(x)
-    if x.__class__ is Sym:
-        return x.s
-    if x.__class__ is Special:
-        return None if x is NULL_J else x.v
-    if isinstance(x, Atom):
-        return _atom(x)
-    if x.__class__ is Nd:
-        return vector(x)
-    if x.__class__ is List:
-        nested = as_nd(x)
-        return vector(nested) if nested is not None else [from_q(item) for item in x.items]
-    if x.__class__ is core.Table:
-        return _table(x)
-    if x.__class__ is Dict:
-        return _dict(x)
+    convert = QUICK.get(x.__class__)
+    if convert is not None:
+        return convert(x)
     if isinstance(x, Handle):
         return adopt().object_of(x)
     if isinstance(x, Foreign):
@@ -61,11 +58,14 @@ def from_q(x: Value) -> Any:
 
 
 def _function(x: QFunction) -> Any:
-    """A q function as a Python callable; a function that came from Python is returned unwrapped."""
-    if isinstance(x, Prim) and x.python is not None:
-        return x.python
+    """A q function as a Python callable."""
     session: Any = running()
     return Function(x, session.apply, session.show(x))
+
+
+def _list(x: List) -> Any:
+    nested = as_nd(x)
+    return vector(nested) if nested is not None else [from_q(item) for item in x.items]
 
 
 def _atom(x: Atom) -> Any:
@@ -162,3 +162,20 @@ def _column(x: Value) -> Any:
     if x.__class__ is Vec and x.t == T.C:
         return np.frombuffer(x.a.tobytes(), "S1")
     return [from_q(item) for item in x.items] if isinstance(x, List) else from_q(x)
+
+
+# conversions by class; of all other values those of handles, Python objects and functions alone
+QUICK: dict[type, Callable[[Any], Any]] = {
+    int: lambda x: x,
+    float: lambda x: x,
+    bool: lambda x: x,
+    Special: lambda x: None if x is NULL_J else x.v,
+    Sym: lambda x: x.s,
+    Atom: _atom,
+    EnumAtom: _atom,
+    Vec: vector,
+    Nd: vector,
+    List: _list,
+    Dict: _dict,
+    core.Table: _table,
+}

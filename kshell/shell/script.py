@@ -22,7 +22,7 @@ def start(opts: Options) -> int:
     session = Session(args=opts.args, script=opts.script)
     session.hosted = False
     if not opts.python:
-        restrict.PYTHON_OFF.append(True)
+        restrict.turn_python_off()
     session.keeps_code, session.settings.q = opts.cache, opts.quiet
     signal.signal(signal.SIGINT, session.interrupt)
     signal.signal(signal.SIGTERM, session.terminate)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("startup", "prompt", "parse", "language", "workloads", "vectors", "tables", "strings", "scaling", "memory",
+NAMES = ("startup", "prompt", "parse", "language", "workloads", "vectors", "tables", "strings", "calls", "scaling", "memory",
          "snapshots", "checkpoints", "frames", "training", "generation", "python_parts", "programs", "ranks", "port", "attach", "device")
 
 for name in sys.argv[1:] or NAMES:

@@ -48,6 +48,24 @@ f:.p.eval["lambda *a: a";<]; f[pykwargs 1 2!3 4]  / 'type
 f:.p.eval["lambda *a: a[0]";<]; f[`:a]  / ":a"
 f:.p.eval["lambda *a: a[0]";<]; f[`]  / ""
 f:.p.eval["lambda x: x";<]; f each 1 2 3  / 1 2 3
+f:.p.eval["lambda x: x";<]; h:{f x}; h each(1;2.5;1b;`a;"ab";1 2;0N;0W;(::))  / 'call: TypeError: <lambda>() missing 1 required positional argument: 'x'
+f:.p.eval["lambda x: x";<]; h:{f x}; h each(1;2.5;1b;0N;0W;1 2h)  / 1\n2.5\n1b\n0N\n0W\n1 2h
+f:.p.eval["lambda x: x";<]; h:{f x}; f:neg; h 3  / -3
+f:.p.eval["lambda x: x";<]; h:{f x}; f:5 6 7; h 1  / 6
+f:.p.eval["lambda x: x";<]; h:{f[x]+f 2*x}; h 3  / 9
+f:.p.eval["lambda x,y: x-y";<]; h:{f[x;f[y;1]]}; h[9;3]  / 7
+f:.p.eval["lambda x,y: x-y";<]; h:{f[;x]}; h[3]5  / 2
+f:.p.eval["lambda x: 10**x";<]; h:{f x}; h each 1 9 10 18 19 30  / 10 1000000000 10000000000 1000000000000000000 0W 0W
+f:.p.eval["lambda x: -10**x";<]; h:{f x}; h 30  / -0W
+f:.p.eval["lambda x: 1/x";<]; h:{f x}; @[h;0;{x}]  / "call: ZeroDivisionError: division by zero"
+f:.p.eval["lambda x: 1/x";<]; h:{f x}; h 0  / 'call: ZeroDivisionError: division by zero
+f:.p.eval["lambda x: 1/x";<]; h:{@[f;x;0w]}; h each 0 2 4  / 0w 0.5 0.25
+f:.p.eval["lambda x: exit(3)";<]; h:{f x}; h 0  / 'call: SystemExit: 3
+f:.p.eval["lambda x: x";<]; h:{$[x;f x;neg f x]}; h each 0 5  / 0 5
+f:.p.eval["lambda x: x";<]; h:{r:0;do[x;r+:f r+1]; r}; h 3  / 7
+f:.p.eval["lambda x: x";<]; h:{i:0;while[5>f i;i+:1]; i}; h 0  / 5
+f:.p.eval["lambda x: x>1";<]; t:([]a:1 2 3); select from t where f each a  / a\n-\n2\n3
+f:.p.eval["lambda x: x";<]; reval({f x};1)  / 'noupdate: .p.call
 f:.p.eval["lambda x,y: x+y";<]; f[;2]each 1 2 3  / 3 4 5
 f:.p.eval["lambda x,y: x+y";<]; 1 2 f' 3 4  / 4 6
 f:.p.eval["lambda x,y: x+y";<]; f'[1 2;3 4]  / 4 6
@@ -116,7 +134,9 @@ f:.p.eval["lambda x: x.flags.writeable";<]; f 1 2 3  / 0b
 a:1 2 3; .p.set[`v;a]; a[0]:9; .p.qeval"v.tolist()"  / 1 2 3
 a:til 5; .p.set[`v;a]; a+:1; .p.qeval"v.tolist()"  / 0 1 2 3 4
 .p.eval["lambda x: x";<]"\351"  / 'call: 'utf-8' codec can't decode byte 0xe9 in position 0: unexpected end of data
+.p.repr first`sym?`a`b  / "'a'"
 / conversions in
+.p.qeval"'\\ud800'"  / ''utf-8' codec can't encode character '\ud800' in position 0: surrogates not allowed
 .p.qeval each("None";"True";"5";"1.5";"'a'";"''";"b'ab'";"bytearray(b'a')")  / ::\n1b\n5\n1.5\n,"a"\n""\n0x6162\n,0x61
 .p.qeval each("10**30";"-10**30";"-2**63")  / 0W -0W 0N
 .p.qeval"(1,2.5,'a')"  / 1\n2.5\n,"a"
@@ -142,7 +162,24 @@ type .p.qeval"__import__('datetime').date(2026,1,1)"  / 112h
 .p.e"import numpy as np"; .p.qeval"np.array(['ab','c'])"  / "ab"\n,"c"
 .p.e"import numpy as np"; .p.qeval"np.array([1,'a'],object)"  / 1\n,"a"
 .p.e"import numpy as np"; type .p.qeval"np.uint64(2**63)"  / 112h
+.p.eval"{}[0]"  / 'eval: KeyError: 0
+.p.e"raise Exception"  / 'e: Exception
 / on request
+.p.repr .p.topy 0D00:00:01 0Nn  / "[datetime.timedelta(seconds=1), None]"
+.p.repr .p.topy 2026.01.02D03:04:05.000006000 0Np  / "[datetime.datetime(2026, 1, 2, 3, 4, 5, 6), None]"
+.p.repr .p.topy 12:30 0Nu  / "[datetime.timedelta(seconds=45000), None]"
+.p.repr .p.tonp 0Nd 2026.01.01  / "array([       'NaT', '2026-01-01'], dtype='datetime64[D]')"
+.p.repr .p.topy(0Nj;0Ni;0Nh;`)  / "[None, None, None, '']"
+.p.e"import datetime as dt, numpy as np, decimal, uuid"; .p.toq each .p.eval each("dt.datetime(2026,1,2,3,4,5,6)";"dt.time(1,2,3)";"dt.timedelta(1)";"decimal.Decimal('1.5')";"uuid.UUID(int=1)")  / 2026.01.02D03:04:05.000006000\n0D01:02:03.000000000\n1D00:00:00.000000000\n1.5\n00000000-0000-0000-0000-000000000001
+.p.e"import numpy as np"; .p.toq each .p.eval each("np.datetime64('NaT')";"np.array(['2026-01-02','NaT'],'M8[D]')";"np.timedelta64(5,'s')")  / 0Np\n2026.01.02 0N\n00:00:05
+.p.toq .p.eval"{1,2}"  / 1 2
+.p.callable[1]`  / 1
+.p.setattr[.p.eval"1";`x;5]  / 'setattr: AttributeError: 'int' object has no attribute 'x'
+.p.e"raise SystemExit(2)"  / 'e: SystemExit: 2
+.p.e"def gen():\n yield 1\n raise KeyError('k')"; .p.list .p.get[`gen][]  / 'call: KeyError: 'k'
+.p.each[{x};5]  / 'call: TypeError: 'int' object is not iterable
+c:.p.closure[{[s;x]'`bad};0][<];c 1  / 'bad
+type .p.version  / -11h
 .p.repr .p.topy 1 2  / "[1, 2]"
 .p.repr .p.topy 2026.01.02 0Nd  / "[datetime.date(2026, 1, 2), None]"
 .p.tonp[(1 2;3 4)][`:shape;`]  / 2 2

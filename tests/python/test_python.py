@@ -525,7 +525,8 @@ def test_functions_cross(s: Session) -> None:
         s("fails 1")
     assert s("@[fails;1;{x}]") == b"<lambda>: ZeroDivisionError: division by zero"
     s.none = lambda: "none"
-    assert s("none[]") == "none" and s("type none") == 112
+    assert s("none[]") == "none" and s("type none") == 105 and s(".p.i.isc none")
+    assert s("s:none;(s~none;none~{x})").tolist() == [True, False] and s.none() == "none"
     for text in ("string none", ".Q.s1 none", "none~none", "(none;1)", "{none[]}[]", "value none"):
         try:
             s.run(text, show=True)

@@ -16,7 +16,7 @@ from kshell.registry import Entry
 from kshell.values.base.build import string, symdict
 from kshell.values.base.core import NIL, NULL_J, List, Value
 from kshell.values.session.context import running
-from kshell.values.session.restrict import PYTHON_OFF
+from kshell.values.session.restrict import PYTHON_OFF, turn_python_off
 
 
 class Setting(NamedTuple):
@@ -72,7 +72,7 @@ def _python(flag: bool) -> None:
     if flag and PYTHON_OFF:
         raise QError("setting: python stays off in this process, given 1b")
     if not flag:
-        PYTHON_OFF.append(True)
+        turn_python_off()
 
 
 def _cuda() -> bool:

@@ -34,10 +34,10 @@ from kshell.kapi.base.option_docs import worded
 from kshell.kapi.base.python_options import build as build_of_python
 from kshell.kapi.loss.calculation import LossRecord, calculate, inputs, loss_record, type_of
 from kshell.kapi.loss.given import computed, given_for, on_output, value_of
-from kshell.kapi.loss.user_functions import as_torch
 from kshell.kapi.module.api import every_option, tell_unknown
 from kshell.kapi.module.describe import cpp_text, number
 from kshell.kapi.module.describe import type_of as type_of_module
+from kshell.kapi.module.named_inputs import as_torch
 from kshell.kapi.module.options import as_dict, class_of, live_values, parse, torch_args
 from kshell.kapi.module.spec import is_state
 from kshell.kapi.module.types import B, D, L, S, T

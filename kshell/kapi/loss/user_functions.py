@@ -10,25 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from kshell.errors import SAID, UNSAID, CallError, QError
-from kshell.kapi.base.args import names_of
-from kshell.kapi.base.convert import is_array, kname, to_tensor
+from kshell.errors import QError
 from kshell.kapi.base.handles import (
-    DictHandle,
-    KHandle,
     LossHandle,
     ModuleHandle,
     TensorHandle,
-    VectorHandle,
 )
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.q_calls import applied
 from kshell.kapi.module.forward import wrapped
-from kshell.kapi.module.named_inputs import named_output
+from kshell.kapi.module.named_inputs import as_torch, named_output
 from kshell.values.base.build import string
-from kshell.values.base.core import NIL, Dict, List, Sym, Value, long, seq_items, text_of
+from kshell.values.base.core import NIL, List, Value, long, seq_items
 from kshell.values.base.functions import FAILED, Foreign, Function, Prim
-from kshell.values.base.narrow import is_text
 from kshell.values.session.interrupts import stoppable
 from kshell.values.session.restrict import allow_python
 
@@ -113,32 +107,6 @@ def value_of_array(x: Value) -> Value:
     if isinstance(x, Foreign) and isinstance(x.obj, np.ndarray):
         return TensorHandle(tensor_of_array(x.obj))
     return x
-
-
-def as_torch(x: Any) -> Any:
-    """The torch object of a q value: tensors, dictionaries and lists of them; arrays become tensors, atoms numbers and
-    texts; a Python object is itself."""
-    if isinstance(x, Foreign):
-        return x.obj
-    if isinstance(x, TensorHandle | DictHandle | VectorHandle):
-        return x.get()
-    if x is NIL or x.__class__ in (bool, int, float):
-        return None if x is NIL else x
-    if x.__class__ is Sym:
-        return x.s
-    if is_text(x):
-        return text_of(x)
-    if x.__class__ is Dict and (names := names_of(x.k)) is not None:
-        return {name: as_torch(item) for name, item in zip(names, seq_items(x.v), strict=True)}
-    if x.__class__ is List and not is_array(x):
-        return [as_torch(item) for item in x.items]
-    if is_array(x):
-        return to_tensor(x)
-    if isinstance(x, KHandle):
-        return x.obj
-    raise CallError(
-        UNSAID, f"a {kname(x)} is no tensor, number, text, list or dictionary of them", given=SAID
-    )
 
 
 def batch_of(x: Value) -> Any:

@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kshell.errors import CallError, QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import names_of, unknown
 from kshell.kapi.base.convert import is_array, kname, to_tensor
-from kshell.kapi.base.handles import DictHandle, ModuleHandle, TensorHandle, VectorHandle
+from kshell.kapi.base.handles import DictHandle, KHandle, ModuleHandle, TensorHandle, VectorHandle
 from kshell.kapi.module.describe import type_of
 from kshell.kapi.module.options import module_record
-from kshell.values.base.core import NIL, Dict, List, Sym, Value, seq_items, text_of
+from kshell.values.base.core import NIL, Dict, List, Sym, seq_items, text_of
 from kshell.values.base.functions import Foreign
 from kshell.values.base.narrow import is_text
 
@@ -107,7 +107,7 @@ def add_named(
     if names is None:
         raise QError(f"{call}: inputs by name have symbols for keys, given {kname(x.k)}")
     named = {
-        name: argument(item, device, call) for name, item in zip(names, seq_items(x.v), strict=True)
+        name: as_torch(item, device, call) for name, item in zip(names, seq_items(x.v), strict=True)
     }
     return (
         Inputs(tensors, named)
@@ -135,9 +135,9 @@ def by_name(m: Module, named: Mapping[str, Any]) -> bool:
     return bool(named) and not set(named) - set(_Signature(m).names)
 
 
-def argument(x: Value, device: Device, call: str) -> Any:
-    """The Python value for an input by name: tensors from handles and arrays; numbers, flags and strings from atoms;
-    Python objects are themselves."""
+def as_torch(x: Any, device: Device | None = None, call: str = UNSAID) -> Any:
+    """The Python value for a function of torch or of the user's: tensors from handles and arrays, on a device if one is
+    given; numbers, flags and texts from atoms; dictionaries and lists of these; Python objects are themselves."""
     if isinstance(x, TensorHandle | DictHandle | ModuleHandle):
         return x.get()
     if isinstance(x, VectorHandle):
@@ -150,16 +150,20 @@ def argument(x: Value, device: Device, call: str) -> Any:
         return text_of(x)
     if x.__class__ is Dict and (names := names_of(x.k)) is not None:
         return {
-            name: argument(item, device, call)
+            name: as_torch(item, device, call)
             for name, item in zip(names, seq_items(x.v), strict=True)
         }
     if is_array(x):
-        return to_tensor(x, own=device.type == "cpu").to(device)
+        return to_tensor(x) if device is None else to_tensor(x, own=device.type == "cpu").to(device)
     if x.__class__ is List:
-        return [argument(item, device, call) for item in x.items]
+        return [as_torch(item, device, call) for item in x.items]
     if isinstance(x, Foreign):
         return x.obj
-    raise CallError(call, f"an input cannot be a {kname(x)}")
+    if isinstance(x, KHandle):
+        return x.obj
+    raise CallError(
+        call, f"a {kname(x)} is no tensor, number, text, list or dictionary of them", given=SAID
+    )
 
 
 # ------------------------------------------------------------------ outputs

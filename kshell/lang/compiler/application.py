@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kshell import registry
 from kshell.errors import QError, Source
-from kshell.lang.compiler import inline
+from kshell.lang.compiler import inline, python_calls
 from kshell.lang.compiler.built_ins import prim
 from kshell.lang.compiler.expr import ITERATE, K_UNARY, E
 from kshell.lang.compiler.pattern import Ready
@@ -157,6 +157,8 @@ class ApplicationMixin:
                 None,
                 impure=True,
             )
+        if python_calls.is_python(self, f, n):  # type: ignore[arg-type]
+            return python_calls.call(self, node, f, values)  # type: ignore[arg-type]
         f, *values = [self.simple(value) for value in (f, *values)]
         text = ",".join(value.s for value in values)
         helper = "_ap1" if n == 1 else "_ap"

@@ -31,6 +31,7 @@ from kshell.values.base.functions import (
     Prim,
     Proj,
     PyCall,
+    PyFunction,
 )
 from kshell.values.base.primitives import in_k
 from kshell.values.items.pick import is_link
@@ -195,6 +196,7 @@ _BY_CLASS: dict[type, Any] = {
     Iter: lambda w, x, room: x.glyph,
     Foreign: lambda w, x, room: "foreign",
     PyCall: lambda w, x, room: _PY_CALLS[x.how],
+    PyFunction: lambda w, x, room: _PY_CALLS[x.how],
     NIL.__class__: lambda w, x, room: "::",
     HOLE.__class__: lambda w, x, room: "",
 }

@@ -117,6 +117,8 @@ class Suspension:
         name = function.id if isinstance(function, ast.Name) else ""
         if name in ("_ap1", "_ap", "_amended"):
             return self.given[0], self.given[1:]
+        if name == "_result":  # of a Python function, which had raised an exception
+            return self.given[0], self.given[2:]
         entry = resume.verb_called(name)
         return (NIL, []) if entry is None else (prim(entry), self.given)
 

@@ -16,7 +16,18 @@ from kshell.lang.verbs.cast import part
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, symdict
 from kshell.values.base.core import HOLE, NIL, Dict, List, Nd, Sym, Table, Value, Vec, atom_t, long
-from kshell.values.base.functions import Comp, Derived, Lambda1, Lambda2, Lambda3, ListProj, Prim
+from kshell.values.base.functions import (
+    Comp,
+    Derived,
+    Lambda1,
+    Lambda2,
+    Lambda3,
+    ListProj,
+    Prim,
+    PyFunction,
+    python_raised,
+    python_result,
+)
 from kshell.values.change.amend import amend, assign_at, assign_in_place
 from kshell.values.change.grow import (
     ALONE,
@@ -48,6 +59,8 @@ def make_list(*items: Value) -> Value:
 
 
 def apply_n(f: Value, *args: Value) -> Value:
+    if f.__class__ is PyFunction and len(args) == 2:
+        return f.call2(args[0], args[1])
     return apply(f, args)
 
 
@@ -234,6 +247,7 @@ def safe() -> None:
 HELPERS: dict[str, Any] = {
     "_int": int,
     "_float": float,
+    "_bool": bool,
     "_type": type,
     "_range": range,
     "_iter": iter,
@@ -248,6 +262,10 @@ HELPERS: dict[str, Any] = {
     "_list": make_list,
     "_ap1": apply1,
     "_ap": apply_n,
+    "_unknown": AttributeError,
+    "_raises": (Exception, SystemExit),
+    "_raised": python_raised,
+    "_result": python_result,
     "_compose": compose,
     "_get": get_global,
     "_here": phrase_global,

@@ -1,11 +1,16 @@
-"""Arrays of numpy as q's: the q type for each of numpy's, and the items in q's form."""
+"""Arrays that go between q and Python: the q type for each of numpy's, and the items in q's form."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from sys import getrefcount
+from typing import Any
 
 import numpy as np
 
 from kshell.errors import QError
 from kshell.values.base import types as T
+from kshell.values.base.build import regular
 
 # numpy types -> q types that can represent every value
 _TYPES = {
@@ -40,6 +45,42 @@ _NANOS = {
     "us": 1000,
     "ns": 1,
 }
+
+
+# q's own types, by numpy's character
+NATIVE = {np.dtype(T.DTYPE[t]).char: t for t in (T.B, T.X, T.H, T.I, T.J, T.E, T.F)}
+
+
+def _references(box: list[Any]) -> int:
+    x = box.pop()
+    return getrefcount(x)
+
+
+_ALONE = _references([np.empty(0)])
+
+
+def taken(box: list[Any], to_q: Callable[[Any], Any]) -> Any:
+    """The q value of the one item of a list, which it is taken out of: an array that nothing else refers to becomes
+    q's as it is, anything else what `to_q` makes of it."""
+    x = box.pop()
+    if type(x) is np.ndarray and getrefcount(x) <= _ALONE and x.base is None and x.size and x.ndim:
+        qtype, flags = NATIVE.get(x.dtype.char), x.flags
+        if (
+            qtype is not None
+            and x.dtype.isnative
+            and flags.c_contiguous
+            and flags.owndata
+            and flags.writeable
+        ):
+            return regular(qtype, x)
+    return to_q(x)
+
+
+def view_of(a: np.ndarray) -> np.ndarray:
+    """A read-only view of an array of q's, for Python."""
+    view = a.view()
+    view.setflags(write=False)
+    return view
 
 
 class NoType(QError):

@@ -7,13 +7,14 @@ Each has `rank` (the number of arguments; 0 means any number) and `call(args)`, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from kshell import registry
 from kshell.errors import QError, Source, first_line, message_of
 from kshell.registry import Hook
 from kshell.values.base.build import collapse
 from kshell.values.base.core import HOLE, Value
+from kshell.values.base.from_numpy import taken
 
 APPLY = Hook()  # `f[args]` for any value f: values/engine/apply.py
 # q values as Python values, and back, in calls of a program's own Python: embedpy/classes.py
@@ -29,6 +30,7 @@ class Function:
     __slots__ = ()
     rank: int
     t: int
+    direct: Any = None  # what compiled code may call instead: see PyFunction
 
     def call(self, args: Sequence[Value]) -> Value:
         raise NotImplementedError
@@ -107,11 +109,6 @@ class Prim(Function):
         self.name, self.fns, self.entry, self.t = name, fns, entry, t
         counts = [count for count in fns if count > 0]
         self.rank = 0 if -1 in fns else 2 if 2 in counts else min(counts)
-
-    @property
-    def python(self) -> Any:
-        """The host program's Python function that this calls, if any."""
-        return getattr(self.fns.get(-1), "python", None) if self.entry is None else None
 
     def call(self, args: Sequence[Value]) -> Value:
         function = self.fns.get(len(args)) or self.fns.get(-1)
@@ -306,11 +303,13 @@ class Foreign(Function):
 
 class PyCall(Foreign):
     """A Python object that can be applied (type 105h), as embedPy's functions make it. `how` says what its results
-    become: empty for a wrapped object, whose first argument may be a word (kshell/embedpy/applying.py); `*`, `<` or `>`
-    for a declared function, whose results are wrapped, q values or bare. `call` is set there."""
+    become: empty for a wrapped object, whose first argument may be a word (kshell/embedpy/applying.py); `*` or `>`
+    for a declared function, whose results are wrapped or bare; `<` is a PyFunction. `call`, and `call1` with one
+    argument, are set there."""
 
     __slots__ = ("how",)
     t = 105
+    call1: ClassVar[Callable[[Any, Value], Value]]
 
     @property
     def hint(self) -> str:
@@ -318,8 +317,72 @@ class PyCall(Foreign):
         return "an attribute of a Python object is w`:name, an item w[@;key], its q value w`"
 
     def __init__(self, obj: object, how: str = "") -> None:
-        super().__init__(obj)
-        self.how = how
+        self.obj, self.how = obj, how
+
+
+class Door:
+    """How values go to Python and come back, which depends on how a function came to q: `.p`, a Session. `quick` has
+    the conversions of the q values that are the same alone and among other arguments, by class."""
+
+    __slots__ = ("quick", "to_python", "to_q")
+
+    def __init__(
+        self,
+        to_python: Callable[[Value], Any],
+        to_q: Callable[[Any], Value],
+        quick: dict[type, Callable[[Any], Any]],
+    ) -> None:
+        self.to_python, self.to_q, self.quick = to_python, to_q, quick
+
+
+class PyFunction(PyCall):
+    """A declared function whose results are q values. `where` is what its errors begin with. `call2` is its call
+    with two arguments.
+
+    Compiled code calls `direct`, the object itself, with numbers, which are the same in both languages, and asks
+    nobody: `forget_direct` takes it away as soon as there is something to ask."""
+
+    __slots__ = ("door", "where")
+    direct: Any = vars(Foreign)["obj"]
+    call2: ClassVar[Callable[[Any, Value, Value], Value]]
+
+    def __init__(self, obj: object, door: Door, where: str = "call") -> None:
+        self.obj, self.how, self.door, self.where = obj, "<", door, where
+
+
+def forget_direct() -> None:
+    """From now on, each call of a Python function asks whether it may."""
+    if "direct" in vars(PyFunction):
+        del PyFunction.direct
+
+
+class Raised:
+    """In place of a result: the error for an exception of a Python function that compiled code called."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: QError) -> None:
+        self.error = error
+
+
+def python_raised(f: PyFunction, e: BaseException) -> Raised:
+    """The same for an exception; it is raised after the `except` block, by `python_result`."""
+    error = FAILED.fn(f.where, e)
+    if error is e and e.__traceback__ is not None:
+        error.__traceback__ = e.__traceback__.tb_next  # it passes the calling function again
+    return Raised(error)
+
+
+def python_result(f: PyFunction, box: list[Any], *args: Value) -> Value:
+    """The q value of what a Python function returned that compiled code called with some arguments: the one item of a
+    list, which it is taken out of."""
+    if type(box[0]) is not Raised:
+        return taken(box, f.door.to_q)
+    error = box.pop().error
+    try:
+        raise error
+    finally:
+        del error  # the traceback refers to this frame
 
 
 def _failed(where: str, exc: BaseException) -> QError:

@@ -19,6 +19,7 @@ from kshell.values.base.functions import (
     Prim,
     Proj,
     PyCall,
+    PyFunction,
 )
 from kshell.values.base.primitives import in_k
 
@@ -108,9 +109,7 @@ def _tables(x: Table, y: Table) -> bool:
 
 
 def _prims(x: Prim, y: Prim) -> bool:
-    """kdb+'s primitives may have several names; a Python function only equals itself."""
-    if x.python is not None or y.python is not None:
-        return x.python is y.python
+    """kdb+'s primitives may have several names."""
     return in_k(x.name) == in_k(y.name) and x.t == y.t
 
 
@@ -134,6 +133,7 @@ _RULES: dict[type, Any] = {
     Prim: _prims,
     Foreign: lambda x, y: x.obj is y.obj,
     PyCall: lambda x, y: x.obj is y.obj and x.how == y.how,
+    PyFunction: lambda x, y: x.obj is y.obj and x.door is y.door,
     Proj: lambda x, y: match(x.f, y.f) and _all(x.args, y.args),
     ListProj: lambda x, y: _all(x.args, y.args),
     Comp: lambda x, y: _all(x.fs, y.fs),

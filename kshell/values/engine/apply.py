@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from kshell import registry
 from kshell.errors import QError
@@ -19,25 +20,26 @@ from kshell.values.base.functions import (
     Prim,
     Proj,
     PyCall,
+    PyFunction,
 )
 from kshell.values.base.primitives import spelled
 from kshell.values.items.index import index, index1
 from kshell.values.session.context import running
 
 
-def apply1(f: Value, x: Value) -> Value:
+def apply1(f: Any, x: Value) -> Value:
     """`f x`: one argument."""
-    if f.__class__ is Lambda1:
-        return f.fn(x)
     cls = f.__class__
+    if cls is Lambda1:
+        return f.fn(x)
     if cls is Vec or cls is Dict:
         return index1(f, x)
-    if f.__class__ is Prim:
+    if cls is Prim:
         function = f.fns.get(1) or f.fns.get(-1)
         if function is not None:
             return function(x)
-    if f.__class__ is PyCall and x is not HOLE:
-        return f.call((x,))
+    if cls is PyFunction or cls is PyCall:
+        return f.call1(x)
     return apply(f, (x,))
 
 
@@ -160,6 +162,8 @@ def pyfn(f: Value, n: int) -> Callable[..., Value]:
         function = f.fns.get(n)
         if function is not None:
             return function
+    if f.__class__ is PyFunction and n < 3:
+        return f.call1 if n == 1 else f.call2
     if isinstance(f, Function) and f.rank in (n, 0) and f.__class__ is not Prim:
         call = f.call
         return lambda *args: call(args)

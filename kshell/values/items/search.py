@@ -78,7 +78,7 @@ def _function_key(x: Value) -> Hashable:
     if isinstance(x, Lambda):
         return "l", x.text
     if isinstance(x, Prim):
-        return ("p", in_k(x.name), x.t) if x.python is None else ("o", id(x.python))
+        return "p", in_k(x.name), x.t
     if isinstance(x, Foreign):
         return "o", id(x.obj), x.t
     if isinstance(x, Derived):

@@ -17,6 +17,7 @@ from typing import Any
 from kshell import registry
 from kshell.errors import Agreed, QError
 from kshell.values.base.core import NIL, List, Vec
+from kshell.values.base.functions import forget_direct
 from kshell.values.session.context import CONFINED, RESTRICTED, block, restricted, unblock
 
 __all__ = ["check_read", "expanded", "guarded", "lifted", "refuse", "restricted", "restriction"]
@@ -125,6 +126,21 @@ def forbid(what: str) -> None:
 
 # set, and never unset, if the process runs no Python of its user's
 PYTHON_OFF: list[bool] = []
+
+
+# set, and never unset, once there is a reason to ask before Python of the user's runs
+PYTHON_WATCHED: list[bool] = []
+
+
+def turn_python_off() -> None:
+    """From now on, the process runs no Python of its user's."""
+    PYTHON_OFF.append(True)
+    _watch_python()
+
+
+def _watch_python() -> None:
+    PYTHON_WATCHED.append(True)
+    forget_direct()
 
 
 def allow_python(what: str) -> None:
@@ -247,6 +263,7 @@ def _watch() -> None:
     """From now on, Python reports what it is about to do."""
     if not _watching:
         _watching.append(True)
+        _watch_python()
         sys.addaudithook(_about)
 
 

@@ -205,7 +205,7 @@ def test_outputs_by_name(words: kshell.Session, q: str) -> None:
     ("forward(m;`ids`msk!(x;w))", r"forward: Words has no input `msk, its inputs are ids mask scale negative \(near `mask\)"),
     ("forward(m;x;`a`b!1 2)", "forward: Words has no input `a"), ("forward(m;1 2!3 4)", "forward: inputs by name have symbols"),
     ("forward(module`relu;(enlist`zz)!enlist x)", "forward: ReLU has no input `zz"),
-    ("forward(m;`ids`mask!(x;{x}))", "forward: an input cannot be a"),
+    ("forward(m;`ids`mask!(x;{x}))", "forward: a lambda is no tensor, number, text, list or dictionary of them"),
     ("backward(model(m;loss`mse;opt(`sgd;m));`idz`mask!(x;w);w)", "backward: Words has no input `idz")])
 def test_wrong_inputs_by_name(words: kshell.Session, call: str, text: str) -> None:
     with pytest.raises(QError, match=text):
