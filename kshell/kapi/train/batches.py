@@ -24,6 +24,7 @@ from kshell.kapi.module.forward import inputs_of
 from kshell.kapi.tensor.batch_view import count, reordered, show_part, show_whole, whole_of
 from kshell.kapi.train.model import Data, Model, parts_of
 from kshell.kapi.train.sources import Items, Source, source_of
+from kshell.kapi.train.table_data import TableData, is_table, table_data
 from kshell.values.base.core import NIL, NULL_J, Dict, List, Special, Value, raw, seq_items
 
 if TYPE_CHECKING:
@@ -80,6 +81,9 @@ def assign(model: Model, test: bool, x: Any, y: Any) -> int | Special:
 
 def define(model: Model, given: Sequence[Value], test: bool, call: str) -> int | Special:
     """Set new inputs and, if given, targets, or what gives batches of both."""
+    if len(given) > 1 and is_table(given[1]):
+        model.put_data(table_data(given[1:], model.module, call), test)
+        return _batches(model, test)
     if len(given) > 3:
         raise QError(
             f"{call}: up to 3 args expected, (model;inputs;targets) but {len(given)} given"
@@ -152,7 +156,9 @@ def _replaced(part: Any, order: Tensor) -> Any:
 def shuffle(model: Model) -> None:
     data = model.data
     restore(data)
-    if isinstance(data, Items):
+    if isinstance(data, TableData):
+        data.shuffle(long_of(model.train["shuffleseed"]) or 0)
+    elif isinstance(data, Items):
         data.shuffled(_order(model, data, len(data.obj), "cpu"))
     elif isinstance(data, Source):
         raise CallError("shuffle", f"{data.what} has an order of its own", says=("model",))

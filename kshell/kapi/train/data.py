@@ -47,6 +47,7 @@ from kshell.kapi.train.clip import limit_of
 from kshell.kapi.train.model import Data, Model, parts_of, shown
 from kshell.kapi.train.options import Settings
 from kshell.kapi.train.sources import Source
+from kshell.kapi.train.table_data import is_table
 from kshell.kapi.train.user_parts import function_option, metric_option
 from kshell.values.base.build import collapse, floats, symdict
 from kshell.values.base.core import (
@@ -238,7 +239,7 @@ def _setup(x: Value, test: bool) -> Value:
     flag = flag_of(setting)
     if flag is not None and len(args) == 2:
         return shown(settings, flag)
-    name = name_of(setting)
+    name = None if is_table(setting) else name_of(setting)
     if name is not None:
         return _one_option(model, test, name, args, call)
     found = _named_values(setting, call) if len(args) == 2 else None
@@ -415,7 +416,8 @@ def _side(x: Value, test: bool, target: bool, call: str) -> Value:
 def _size(x: Value, test: bool, call: str) -> int | Special:
     data = _model_of(x, call).data_of(test)
     if isinstance(data, Source):
-        return NULL_J if data.own else len(data.obj)
+        n = data.rows()
+        return NULL_J if n is None else n
     tensors = parts_of(data.x)
     return 0 if not tensors else tensors[0].size(0) if tensors[0].dim() else 1
 

@@ -50,6 +50,10 @@ class Source(Data):
     def there(self) -> bool:
         return True
 
+    def rows(self) -> int | None:
+        """The number of rows; None if there are none of which batches are made here, or it is not known."""
+        return None
+
     def length(self, s: Settings) -> int | None:
         """The number of batches of a pass; None if it is not known before."""
         size = getattr(self.obj, "__len__", None)
@@ -107,6 +111,9 @@ class Items(Source):
 
     __slots__ = ()
     own = False
+
+    def rows(self) -> int:
+        return len(self.obj)
 
     def length(self, s: Settings) -> int | None:
         size = len(self.obj)

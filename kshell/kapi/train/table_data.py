@@ -1,0 +1,248 @@
+"""Data of models that is a table or a query over one: read part by part, in a thread ahead of the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kshell.errors import CallError
+from kshell.kapi.base.args import long_of, name_of, names_of, number_of, unknown
+from kshell.kapi.base.convert import default_dtype, kname
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.module.api import tensors_of_module
+from kshell.kapi.tables.ahead import Ahead
+from kshell.kapi.tables.columns import DROP, ERROR, Columns
+from kshell.kapi.tables.order import Order
+from kshell.kapi.tables.parts import ROWS, parts_of_path, parts_of_table
+from kshell.kapi.tables.queries import Query, Selected
+from kshell.kapi.tensor.batch_view import count
+from kshell.kapi.train.options import Settings
+from kshell.kapi.train.sources import Source
+from kshell.values.base.core import Dict, Sym, Table, Value, seq_items, text_of
+from kshell.values.base.narrow import is_text
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+
+AHEAD = 2  # windows that are made ahead of the steps
+Rows = tuple["Tensor", "Tensor | None"]
+
+
+class TableData(Source):
+    """The rows of a table. `seed` is that of their order, None for the table's own; `epoch` counts the passes."""
+
+    __slots__ = ("ahead", "columns", "epoch", "seed", "selected", "window")
+    own = False
+
+    def __init__(
+        self, given: Value, selected: Selected, columns: Columns, window: int, ahead: int
+    ) -> None:
+        super().__init__(given, selected, selected.parts.what)
+        self.selected, self.columns, self.window, self.ahead = selected, columns, window, ahead
+        self.seed: int | None = None
+        self.epoch = 0
+
+    def rows(self) -> int | None:
+        return None if self.columns.nulls == DROP else self.selected.rows()
+
+    def length(self, s: Settings) -> int | None:
+        n = self.rows()
+        if n is None:
+            return None
+        return count(n, min(s["batchsize"] or n, n), s["droplast"]) if n else 0
+
+    def again(self) -> bool:
+        return True
+
+    def shuffle(self, seed: int) -> None:
+        """Begin the next pass in another order."""
+        self.seed = seed
+        self.epoch += 1
+
+    def open(self, s: Settings) -> Iterator[Any]:
+        order = None if self.seed is None else Order(self.seed, self.epoch, self.window)
+        return _batches(Ahead(self._windows(order), self.ahead), s["batchsize"], s["droplast"])
+
+    def begin(self, call: str, s: Settings) -> Iterator[Any]:
+        return self.open(s)
+
+    def _read(self, i: int) -> Rows:
+        return self.columns.tensors(self.selected.read(i), self.selected.parts.where(i))
+
+    def _windows(self, order: Order | None) -> Iterator[Rows]:
+        """The rows of the table, as many together as are mixed."""
+        if order is None:
+            yield from map(self._read, range(len(self.selected)))
+            return
+        collected: list[Rows] = []
+        n = number = 0
+        for i in order.parts(len(self.selected)):
+            collected.append(self._read(i))
+            n += len(collected[-1][0])
+            if n >= order.window:
+                yield _mixed(collected, order.rows(number, n))
+                collected, n, number = [], 0, number + 1
+        if n:
+            yield _mixed(collected, order.rows(number, n))
+
+
+def _mixed(rows: Sequence[Rows], order: Any) -> Rows:
+    x, y = _joined(rows)
+    at = torch.from_numpy(order)
+    return x[at], None if y is None else y[at]
+
+
+def _joined(rows: Sequence[Rows]) -> Rows:
+    if len(rows) == 1:
+        return rows[0]
+    targets = [y for _, y in rows if y is not None]
+    return torch.cat([x for x, _ in rows]), torch.cat(targets) if targets else None
+
+
+def _cut(rows: Rows, start: int, end: int) -> Rows:
+    x, y = rows
+    return x[start:end], None if y is None else y[start:end]
+
+
+def _batches(windows: Ahead[Rows], width: int, droplast: bool) -> Iterator[Any]:
+    """Batches of so many rows, 0 for all, across the ends of windows."""
+    rest: list[Rows] = []
+    have = 0
+    for rows in windows:
+        start, n = 0, len(rows[0])
+        if have or not width:
+            start = n if not width else min(width - have, n)
+            rest.append(_cut(rows, 0, start))
+            have += start
+            if have == width:
+                yield _joined(rest)
+                rest, have = [], 0
+        while n - start >= width > 0:
+            yield _cut(rows, start, start + width)
+            start += width
+        if start < n:
+            rest.append(_cut(rows, start, n))
+            have += n - start
+    if have and not (droplast and width):
+        yield _joined(rest)
+
+
+# ------------------------------------------------------------------ what the user gives
+
+_OPTIONS = ("x", "y", "nulls", "window", "ahead", "vocabulary")
+
+
+def is_table(x: Value) -> bool:
+    """Is this argument data that is a table: a table, or the path of one?"""
+    return x.__class__ is Table or (x.__class__ is Sym and x.s.startswith(":"))
+
+
+def table_data(given: Sequence[Value], m: Module, call: str) -> TableData:
+    """Data from (table[;query][;options])."""
+    source, rest = given[0], list(given[1:])
+    text = text_of(rest.pop(0)) if rest and is_text(rest[0]) else None
+    options = _options(rest.pop(0) if rest else None, call)
+    if rest:
+        raise CallError(call, expected="(table;query;options)", given=f"{len(given)} arguments")
+    query = None if text is None else Query(text, call)
+    if isinstance(source, Table):
+        parts = parts_of_table(source)
+    else:
+        assert isinstance(source, Sym)
+        parts = parts_of_path(source.s[1:], None if query is None else query.table, call)
+    selected = Selected(parts, query)
+    if not len(selected):
+        raise CallError(call, expected="rows", given=f"none in {parts.what}")
+    first = selected.read(0)
+    columns = _columns(first, options, m, call)
+    vocabulary = options.get("vocabulary")
+    if vocabulary is not None:
+        columns.vocabulary = _vocabulary(vocabulary, call)
+    elif columns.has_words(first):
+        for i in range(len(selected)):
+            columns.learn(selected.read(i))
+    columns.tensors(first, parts.where(0))
+    window, ahead = (
+        _least_one(options, "window", ROWS, call),
+        _least_one(options, "ahead", AHEAD, call),
+    )
+    return TableData(source, selected, columns, window, ahead)
+
+
+def _options(x: Value | None, call: str) -> dict[str, Value]:
+    if x is None:
+        return {}
+    names = names_of(x.k) if x.__class__ is Dict else None
+    if names is None:
+        raise CallError(call, expected="a dictionary of options by name", given=kname(x))
+    for name in names:
+        if name not in _OPTIONS:
+            raise unknown(f"unrecognized {call} option of a table: ", name, _OPTIONS)
+    assert isinstance(x, Dict)
+    return dict(zip(names, seq_items(x.v), strict=True))
+
+
+def _least_one(options: dict[str, Value], name: str, usual: int, call: str) -> int:
+    given = options.get(name)
+    if given is None:
+        return usual
+    number = long_of(given)
+    if number is None or number < 1:
+        raise CallError(call, at=name, expected="a number of at least one", given=kname(given))
+    return number
+
+
+def _columns(table: Table, options: dict[str, Value], m: Module, call: str) -> Columns:
+    """Which columns are inputs and targets: what is said, else the last one is the target."""
+    chosen: dict[str, list[str] | None] = {}
+    for side in ("x", "y"):
+        given = options.get(side)
+        names = None if given is None else names_of(given)
+        if given is not None and names is None:
+            raise CallError(call, at=side, expected="names of columns", given=kname(given))
+        for name in names or ():
+            if name not in table.names:
+                raise unknown(f"{call} {side}: no column ", name, table.names)
+        chosen[side] = None if names is None else list(names)
+    x, y = chosen["x"], chosen["y"]
+    if y is None:
+        left = [name for name in table.names if name not in (x or ())]
+        y = left[-1:] if x is not None or len(left) > 1 else []
+    if x is None:
+        x = [name for name in table.names if name not in y]
+    if not x:
+        raise CallError(
+            call, expected="a column of inputs", given=f"the columns {', '.join(table.names)}"
+        )
+    return Columns(x, y, _nulls(options.get("nulls"), call), _dtype(m))
+
+
+def _nulls(x: Value | None, call: str) -> str | float:
+    if x is None:
+        return ERROR
+    name, number = name_of(x), number_of(x)
+    if name in (DROP, ERROR):
+        return name
+    if number is None:
+        raise CallError(call, at="nulls", expected="`error, `drop or a number", given=kname(x))
+    return float(number)
+
+
+def _vocabulary(x: Value, call: str) -> dict[str, dict[str, int]]:
+    columns = names_of(x.k) if x.__class__ is Dict else None
+    words = [names_of(item) for item in seq_items(x.v)] if isinstance(x, Dict) else []
+    if columns is None or None in words:
+        raise CallError(
+            call, at="vocabulary", expected="a dictionary of symbols by column", given=kname(x)
+        )
+    return {
+        column: {word: i for i, word in enumerate(found or ())}
+        for column, found in zip(columns, words, strict=True)
+    }
+
+
+def _dtype(m: Module) -> Any:
+    """The type of the module's parameters that are no whole numbers."""
+    found = (t.dtype for t in tensors_of_module(m) if t.is_floating_point())
+    return next(found, default_dtype())
