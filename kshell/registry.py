@@ -418,8 +418,10 @@ def load_package(name: str) -> None:
 
 
 class LoadedFile(NamedTuple):
-    """A Python file that was run as a module, the module of the same file before it, and what it registered."""
+    """A Python file that was run as a module, by its path as it was given; the module of the same file before it, and
+    what it registered."""
 
+    path: str
     module: ModuleType
     before: ModuleType | None
     content: bytes
@@ -427,6 +429,11 @@ class LoadedFile(NamedTuple):
 
 
 _LOADED: dict[str, LoadedFile] = {}  # by real path
+
+
+def loaded_files() -> dict[str, LoadedFile]:
+    """The files that `\\l` loaded as modules, by real path, the last one first."""
+    return dict(reversed(_LOADED.items()))
 
 
 def load_file(path: str) -> LoadedFile:
@@ -460,7 +467,7 @@ def load_file(path: str) -> LoadedFile:
             sys.modules[name] = module_before
         raise
     added = [entry for entry in every() if id(entry) not in known]
-    loaded = _LOADED[real] = LoadedFile(module, module_before, content, added)
+    loaded = _LOADED[real] = LoadedFile(path, module, module_before, content, added)
     return loaded
 
 

@@ -64,11 +64,37 @@ module(`ti;.p.eval"torch.nn.Linear"); objtype module enlist(`ti;3;2)  / `ti
 .p.type[`tj;.p.eval"lambda: 3"]; loss`tj  / 'tj: made a int, not a loss
 .p.type[`tj;.p.eval"lambda p: 3"]; opt`tj  / 'tj: made a int, not an optimizer
 .p.type[`linear;.p.eval"torch.nn.Linear"]  / '.p.type: `linear is a module type of kshell or of a file of entries
-.p.type[`tk;.p.eval"3"]  / '.p.type: expecting a class of modules, losses or optimizers, or a function that makes one, given a Python int
-.p.type[`tk;.p.eval"int"]  / '.p.type: expecting a class of modules, losses or optimizers, or a function that makes one, given int
+.p.type[`tk;.p.eval"3"]  / '.p.type: expecting a class of modules, losses, optimizers or datasets, or a function that makes one, given a Python int
+.p.type[`tk;.p.eval"int"]  / '.p.type: expecting a class of modules, losses, optimizers or datasets, or a function that makes one, given int
 .p.type["tk";.p.eval"int"]  / 'type
 .p.type[`tk;{x}]  / 'type
 .p.type[`;.p.eval"len"]  / '.p.type: expecting a name, given `
 module[`a;`b]  / 'module: expecting a name and a class or function of Python, given symbol scalar, symbol scalar
 reval parse"module`Ta"  / 'noupdate: Ta
 reval(`.p.type;enlist`tk;.p.eval"len")  / 'noupdate: .p.type
+/ datasets and loaders by name
+.p.e"class Td(torch.utils.data.Dataset):\n def __init__(s,n:int,k:float=1.): s.n,s.k=n,k\n def __len__(s): return s.n\n def __getitem__(s,i): return torch.tensor([i*s.k]),torch.tensor([1.])"; d:dataset(`Td;5); .p.qeval"1"  / 1
+q:module enlist(`linear;1;1);k:model(q;loss`mse;opt(`sgd;q));train(k;`batchsize;2);train(k;dataset(`Td;5))  / 3
+train(k;dataset(`Td;`n`k!(4;2)));batch k;tensor input k  / 0\n2
+help`Td  / n| 0N\nk| 1f
+train(k;loader((`Td;5);2))  / 3
+train(k;loader((`Td;5);2;0b;1b))  / 2
+train(k;loader(dataset(`Td;7);`batchsize`droplast!(3;1b)));batchinit k  / 2
+batch k;size input k  / 3 1
+.p.wrap[loader(`Td;5)][`:batch_size;`]  / 'Td: no n given
+.p.wrap[loader enlist(`Td;5)][`:batch_size;`]  / 32
+.p.wrap[dataset(`Td;5)][`:n;`]  / 5
+.p.wrap[loader(.p.eval"[1,2,3]";2)][`:dataset;`]  / 1 2 3
+dataset`Td  / 'Td: no n given
+dataset(`Td;1;2;3)  / 'Td: expecting up to 3 positional args, 4 given
+dataset`Tq  / 'dataset: unrecognized dataset: Tq
+dataset`os.system  / 'dataset: unrecognized dataset: os.system
+dataset 3  / 'dataset: expecting the name of a class of datasets, given long scalar
+dataset(`Td;q)  / 'dataset: expecting tensors and q values as arguments, given module
+loader 3  / 'loader: expecting a dataset, or its name and arguments, given long scalar
+loader .p.eval"3"  / 'loader: expecting a dataset, or its name and arguments, given a Python int
+loader(dataset(`Td;5);0)  / 'loader batchsize: 0 is below 1
+loader(dataset(`Td;5);`width,3)  / 'loader option: width not recognized
+loader(dataset(`Td;0);2;1b)  / 'loader: ValueError: num_samples should be a positive integer value, but got num_samples=0
+train(k;dataset(`Td;5));train(k;`shuffle;1b);train(k;loader(dataset(`Td;5);2))  / 'train: the DataLoader has an order of its own, shuffle is set: train(m;`shuffle;0b) before (given model, function)
+reval parse"dataset(`Td;5)"  / 'access: dataset

@@ -27,8 +27,14 @@ datasize m  / 0N
 train(m;`batchsize;3)  / 'train: batchsize has no meaning while the function makes the batches
 train(m;`shuffle`droplast;11b)  / 'train: shuffle has no meaning while the function makes the batches
 shuffle m  / 'shuffle: the function has an order of its own
-batch m  / 'batch: no batch of the function is shown in place; run goes through them
-forward m  / 'forward: the data comes batch by batch from the function: give inputs, or go through it by run
+forward m  / 'forward: the data comes batch by batch from the function: give inputs, show a batch by batch, or go through it by run
+batch m  / 1b
+(tensor input m)~b 0  / 1b
+size forward m  / 2 1
+(data m)~(b 0;c 0)  / 1b
+restore m  / 0N
+i:0;{batch m}each til 4  / 1110b
+i:0;r:();while[batch m;r,:backstep m];count r  / 3
 run(m;{[]`a`b})  / 'run: a symbol list is no tensor, number, text, list or dictionary of them
 run(m;{[]`ab})  / 'run: a batch is of class str, expected (input;target) or a dictionary of inputs by name
 run(m;{[]3 4 5})  / 'run: mat1 and mat2 must have the same dtype, but got Long and Float

@@ -347,6 +347,68 @@ def test_an_exception_of_a_loader(session: Session, data: str, text: str) -> Non
     assert session.run("(dict start)~weights[]") is True
 
 
+STEPPED = [".p.eval\"DataLoader(Rows(),8)\"", ".p.eval\"Rows()\"", ".p.eval\"Plain()\"", ".p.get`pairs", ".p.get`arrays", ".p.eval\"list(pairs())\"",
+           ".p.eval\"lambda: named('x','target')\""]
+
+
+@pytest.mark.parametrize("data", STEPPED)
+@pytest.mark.parametrize("more", ["(`clipnorm;.1)", "(`transform;{(2*x 0;x 1)})"])
+def test_steps_by_hand_are_those_of_a_run(session: Session, data: str, more: str) -> None:
+    """Two passes, batch by batch: the losses and weights are those of `run`, and of arrays."""
+    if "named" in data and "transform" in more:
+        more = "(`transform;{x[`x]:2*x`x;x})"
+    session.run(f"fresh loss`ce;train(m;{more[1:-1]});train(m;{data});a:run m;a,:run m;w:weights[]")
+    session.run(f"fresh loss`ce;train(m;{more[1:-1]});train(m;{data})")
+    session.run('b:0#0e;do[2;while[batch m;b,:"e"$backstep m]]')
+    assert session.run("(a~b)&w~weights[]") is True
+    if "clipnorm" in more:
+        session.run(f'fresh loss`ce;train(m;{more[1:-1]});train(m;x;y);c:0#0e;do[2;while[batch m;c,:"e"$backstep m]]')
+        assert session.run("(c~b)&w~weights[]") is True
+
+
+def test_a_shown_batch_of_a_loader_is_like_one_of_arrays(session: Session) -> None:
+    """What is shown, whole again at the end, begun anew by `batchinit`, `run` and `restore`; in testing too."""
+    look = ('{[]r:();while[batch m;r,:enlist(return input m;return target m;datasize m;return forward m;data m;backward m);'
+            'zerograd m];r,enlist datasize m}')
+    session.run(f"look:{look};fresh loss`ce;train(m;x;y);a:look[];train(m;.p.eval\"DataLoader(Rows(),8)\");b:look[];c:look[]")
+    assert session.run("((-1_a)~-1_b)&(b~c)&(0N~last b)&50~last a") is True
+    assert session.run("(-1_b)[;2]~8 8 8 8 8 8 2") is True
+    session.run("batch m;batch m;first1:return input m;n:restore m;batch m;again:return input m;k:batchinit m;batch m")
+    assert session.run("(8 cut tensor x)[1 0 0]~(first1;again;return input m)") is True
+    assert session.run("(0N~n)&7~k") is True
+    session.run("batch m;w:weights[];a:run m")
+    assert session.run("batch m;(8#tensor x)~return input m") is True
+    assert session.run("restore m;(input m)~target m") is True
+    session.run("test(m;`batchsize;8);test(m;x;y);g:{[]r:();while[testbatch m;r,:enlist(return testinput m;evaluate m)];r};"
+                "a:count g[];test(m;.p.eval\"Rows()\");b:g[]")
+    assert session.run("(a~count b)&(8 cut tensor x)~b[;0]") is True
+
+
+def test_shuffled_steps_are_those_of_a_shuffled_run(session: Session) -> None:
+    for data in ("m;x;y", 'm;.p.eval"Rows()"'):
+        session.run("fresh loss`ce;train(m;`shuffle;1b);train(" + data + ");seed 3;a:run m;a,:run m;w:weights[]")
+        session.run("fresh loss`ce;train(m;`shuffle;1b);train(" + data + ');seed 3;b:0#0e;do[2;while[batch m;b,:"e"$backstep m]]')
+        assert session.run("(a~b)&w~weights[]") is True
+
+
+def test_the_end_of_a_generator_and_of_a_q_function(session: Session) -> None:
+    """A generator gives one pass and says so at the second; a function begins anew; an error ends the pass."""
+    session.run("fresh loss`ce;train(m;.p.eval\"pairs()\")")
+    assert session.run("n:0;while[batch m;n+:1];n").__index__() == 7
+    with pytest.raises(QError, match="batch: the generator has ended: it gives its batches once"):
+        session.run("batch m")
+    session.run("i:-1;z:8 cut tensor x;u:8 cut tensor y;train(m;{[]i::$[i>=7;0;i+1];$[i<7;(z i;u i);::]})")
+    assert session.run("n:0;do[2;while[batch m;n+:1]];n").__index__() == 14
+    session.run(".p.e\"def some():\\n  for i in range(9):\\n    if i==2: raise KeyError('row')\\n    yield x[:8],y[:8]\"")
+    session.run("train(m;.p.get`some);batch m;batch m")
+    for _ in range(2):
+        with pytest.raises(QError, match="batch: batch 3 of the function some: KeyError: 'row'"):
+            session.run("batch m")
+        with pytest.raises(QError, match="the data comes batch by batch"):
+            session.run("backstep m")
+        session.run("batch m;batch m")
+
+
 @pytest.mark.parametrize(("text", "error"), [
     ("train(m;.p.eval\"'abc'\")", "train: expected batches, from a loader, dataset, iterable or function, given the str"),
     ("train(m;.p.eval\"{}\")", "train: expected batches, from a loader, dataset, iterable or function, given the dict"),
@@ -364,7 +426,11 @@ def test_an_exception_of_a_loader(session: Session, data: str, text: str) -> Non
     ("train(m;.p.get`pairs);train(m;`shuffle;1b)", "train: shuffle has no meaning while"),
     ("train(m;`shuffle;1b);train(m;.p.get`pairs)", "train: the function pairs has an order of its own"),
     ("train(m;.p.get`pairs);shuffle m", "shuffle: the function pairs has an order of its own"),
-    ("train(m;.p.get`pairs);batch m", "batch: no batch of the function pairs is shown in place; run goes through them"),
+    ("train(m;.p.get`pairs);backstep m", "backstep: the data comes batch by batch from the function pairs: give inputs, show a batch by batch"),
+    ("test(m;.p.get`pairs);k:.p.eval\"pairs()\";test(m;k);while[testbatch m;];testbatch m",
+     "testbatch: the generator has ended: it gives its batches once"),
+    ("train(m;.p.eval\"[3]\");batch m", r"batch: a batch is of class int, expected \(input;target\)"),
+    ("train(m;.p.eval\"lambda: 3\");batch m", "batch: the function <lambda>: TypeError: 'int' object is not iterable"),
     ("train(m;`transform;3)", "transform: expected a function, given long scalar"),
     ("train(m;`callback;`f)", "callback: expected a function, given symbol scalar"),
     ("train(m;`metric;`a`b!({x};3))", "metric: expected a function, or functions by name, given a dictionary"),

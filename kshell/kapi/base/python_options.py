@@ -305,6 +305,11 @@ class _Arguments:
         return self.rest is not None and self.rest.name in self.values
 
 
+def made(t: PyType, entry: Entry, args: Sequence[Value], before: int) -> Any:
+    """What a type of Python makes of q's arguments, of which `before` came before."""
+    return _Arguments(entry.name, parameters(t.obj), args, before).call(t.obj)
+
+
 def build(t: PyType, entry: Entry, args: Sequence[Value], before: int) -> Any:
     """A module or loss of a type of Python, from q's arguments; it knows how it was made. `before` is 0 for a state,
     which may come from a file: what could call a function in it would run a file's code."""

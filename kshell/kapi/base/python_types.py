@@ -44,10 +44,10 @@ def factory(kind: str) -> Callable[[F], F]:
 
 
 class PyType:
-    """A class or function that makes modules, losses or optimizers. `full` is its name with that of its file; `word`
-    the name without, which it has unless kshell, or a newer type, has that one. `file` is where it comes from, as `\\l`
-    was told, with a digest of the contents; both may be empty. `kinds` are the kinds of entries that it can have: the
-    first is in the registry."""
+    """A class or function that makes modules, losses, optimizers or datasets. `full` is its name with that of its file;
+    `word` the name without, which it has unless kshell, or a newer type, has that one. `file` is where it comes from,
+    as `\\l` was told, with a digest of the contents; both may be empty. `kinds` are the kinds of entries that it can
+    have: the first is in the registry."""
 
     __slots__ = ("digest", "entries", "file", "full", "kinds", "obj", "word")
 
@@ -132,7 +132,10 @@ def kinds_of(obj: Any) -> tuple[str, ...]:
             return ("optimizer",)
         if issubclass(obj, torch.nn.modules.loss._Loss):
             return ("loss", "module")
-        return ("module", "loss") if issubclass(obj, torch.nn.Module) else ()
+        if issubclass(obj, torch.nn.Module):
+            return ("module", "loss")
+        data = sys.modules.get("torch.utils.data")
+        return ("dataset",) if data is not None and issubclass(obj, data.Dataset) else ()
     if not callable(obj) or isinstance(obj, torch.nn.Module):
         return ()
     return ("module", "loss", "optimizer")  # what it makes, a call shows
@@ -258,7 +261,7 @@ def named(call: str, name: str, obj: Any) -> None:
     if not kinds:
         raise CallError(
             call,
-            expecting="a class of modules, losses or optimizers, or a function that makes one",
+            expecting="a class of modules, losses, optimizers or datasets, or a function that makes one",
             given=f"a Python {type(obj).__name__}" if not isinstance(obj, type) else obj.__name__,
         )
     taken = registry.has(kinds[0], name)

@@ -32,6 +32,7 @@ from kshell.kapi.base.handles import (
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.plain_values import from_record
 from kshell.kapi.base.python_options import has_functions
+from kshell.kapi.checkpoint import python_parts, table_parts
 from kshell.kapi.checkpoint.to_records import BESIDE, Record, item_cost, needs
 from kshell.kapi.loss import losses
 from kshell.kapi.loss.given import loss_of, missing_loss
@@ -126,6 +127,7 @@ class Loader:
         self._lent: list[tuple[KHandle, Record]] = []
         self.moved: set[str] = set()  # missing devices
         self.changed: dict[str, str] = {}  # types of Python whose files have changed, with these
+        self.absent: list[str] = []  # functions and datasets of Python that are not here, in words
 
     def record(self, kind: str, i: object) -> Record:
         if i.__class__ is not int or not 0 <= i < len(self.tables[kind]):
@@ -334,7 +336,7 @@ class Loader:
             module = self._built(entry, options)
             self._fill(i, module)
             return module
-        self._compare(entry.name, module_record(entry).python, rec)
+        self.compare(entry.name, module_record(entry).python, rec)
         if has_functions(options):
             raise ValueError("a function among options")
         problem = ""
@@ -348,7 +350,7 @@ class Loader:
             problem = str(e)
         raise QError(f"resume: {entry.name} is not as it was when it was saved: {problem}")
 
-    def _compare(self, name: str, python: Any, rec: Record) -> None:
+    def compare(self, name: str, python: Any, rec: Record) -> None:
         """Note that the file of a type is not the one that it was when an object was saved."""
         digest = rec["python"].get("digest")
         if digest and python is not None and python.digest != digest:
@@ -462,7 +464,7 @@ class Loader:
     def _optimizer(self, i: int, rec: Record) -> Any:
         entry = _known("optimizer", rec, optimizer_of)
         if "python" in rec:
-            self._compare(entry.name, optimizer_record(entry).python, rec)
+            self.compare(entry.name, optimizer_record(entry).python, rec)
         groups = [
             ([self.tensor(param) for param in params], self.python(settings))
             for params, settings in rec["groups"]
@@ -515,21 +517,38 @@ class Loader:
             for field, form in saved:
                 if field not in own:
                     raise CallError(UNSAID, f"unrecognized setting: {field}", given=SAID)
-                own[field] = self.decoder.value(form)
-        model.data, model.testdata = (self._data(record) for record in rec["data"])
+                value = (
+                    python_parts.option_of(self, form, field)
+                    if form.__class__ is dict
+                    else self.decoder.value(form)
+                )
+                own[field] = own[field] if value is None else value
+        data = (self._data(record, i == 1) for i, record in enumerate(rec["data"]))
+        model.data, model.testdata = data
+        table_parts.given_to(model)
         return model
 
     def _model_loss(self, rec: Record) -> Any:
         if rec["loss"] is not None:
             return self.get("loss", rec["loss"])
-        if "given" not in rec:
+        if "function" in rec:
+            given: Value | None = python_parts.function_of(
+                self, rec["function"], "the loss of a model", "model(m;f)"
+            )
+        else:
+            given = self.decoder.value(rec["given"]) if "given" in rec else None
+        if given is None:
             return missing_loss()
-        loss = loss_of(self.decoder.value(rec["given"]))
+        loss = loss_of(given)
         if loss is None:
             raise ValueError("a wrong loss")
         return loss
 
-    def _data(self, rec: Record) -> Data:
+    def _data(self, rec: Record, test: bool) -> Data:
+        if "source" in rec:
+            return self._source(rec, test)
+        if "lost" in rec:
+            return python_parts.lost(str(rec["lost"]))
         data = Data(self.python(rec["x"]), self.python(rec["y"]), int(rec["n"]))
         data.batch, data.order = int(rec["batch"]), self.tensor(rec["order"])
         data.generator = (
@@ -537,6 +556,18 @@ class Loader:
         )
         if "hidden" in rec:  # older files have none
             data.hidden = self.python(rec["hidden"])
+        return data
+
+    def _source(self, rec: Record, test: bool) -> Data:
+        """What gives the batches of a model, if it can be had again."""
+        what = str(rec["what"])
+        if rec["source"] is None:
+            return python_parts.lost(what)
+        data = python_parts.source(self, rec["source"], what, test)
+        data.order = self.tensor(rec["order"])
+        data.generator = (
+            None if rec["generator"] is None else self.get("generator", rec["generator"])
+        )
         return data
 
 

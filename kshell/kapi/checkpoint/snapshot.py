@@ -453,6 +453,8 @@ def _tell(plan: _Plan) -> None:
         named = [name for name, other in changed.items() if other == file]
         were = "were" if len(named) > 1 else "was"
         running().warn(f"resume: {file} is not as it was when {' '.join(named)} {were} saved\n")
+    for text in dict.fromkeys(plan.loader.absent if plan.loader is not None else ()):
+        running().warn(f"resume: {text}\n")
     left = plan.manifest.get("left")
     if plan.wanted is None and isinstance(left, list) and left:
         text = first_line(" ".join(map(str, left)))

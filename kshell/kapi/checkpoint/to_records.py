@@ -34,6 +34,7 @@ from kshell.kapi.base.handles import (
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.plain_values import to_record
 from kshell.kapi.base.python_options import has_functions
+from kshell.kapi.checkpoint import python_parts
 from kshell.kapi.loss import losses
 from kshell.kapi.loss.given import given_for
 from kshell.kapi.module.describe import (
@@ -365,7 +366,7 @@ class Saver:
             **self._model_loss(m.loss),
             "optimizer": self.ref("optimizer", m.optimizer),
             "options": [
-                [[name, self.encoder.value(value)] for name, value in self._options(settings)]
+                list(self._options(settings))
                 for settings in cast("tuple[dict[str, Value], ...]", (m.train, m.test))
             ],
             "data": [self._data(data) for data in (m.data, m.testdata)],
@@ -377,22 +378,31 @@ class Saver:
         if given is None:
             return {"loss": self.ref("loss", loss)}
         if isinstance(given, Foreign):
-            self.notes.append("the loss of a model, which is a function of Python")
-            return {"loss": None}
+            function = python_parts.function_record(given)
+            if function is None:
+                self.notes.append(
+                    "the loss of a model, which is a function of Python without a name"
+                )
+                return {"loss": None}
+            return {"loss": None, "function": function}
         return {"loss": None, "given": self.encoder.value(given)}
 
-    def _options(self, settings: dict[str, Value]) -> Iterator[tuple[str, Value]]:
-        """The options of a model that can be saved: others are of Python."""
+    def _options(self, settings: dict[str, Value]) -> Iterator[list[Any]]:
+        """The options of a model that can be saved, each with its name: others are of Python and have no name."""
         for name, value in settings.items():
-            if holds_python(value):
-                self.notes.append(f"the option {name} of a model, which is of Python")
+            if not holds_python(value):
+                yield [name, self.encoder.value(value)]
+            elif (record := python_parts.option_record(self, value)) is not None:
+                yield [name, record]
             else:
-                yield name, value
+                self.notes.append(
+                    f"the option {name} of a model, which is of Python without a name"
+                )
 
     def _data(self, d: Data) -> Record:
         if isinstance(d, Source):
-            self.notes.append(f"the data of a model, which comes from {d.what}")
-        return {
+            return self._source(d)
+        return ({"lost": d.lost} if d.lost else {}) | {
             "x": self.python(d.x),
             "y": self.python(d.y),
             "n": d.n,
@@ -400,6 +410,18 @@ class Saver:
             "order": self.tensor(d.order),
             "generator": None if d.generator is None else self.ref("generator", d.generator),
             "hidden": self.python(d.hidden),
+        }
+
+    def _source(self, d: Source) -> Record:
+        """Data that comes batch by batch: what gives it, not the batch that is shown."""
+        record = python_parts.source_record(self, d)
+        if record is None:
+            self.notes.append(f"the data of a model, which comes from {d.what}")
+        return {
+            "source": record,
+            "what": d.what,
+            "order": self.tensor(d.order),
+            "generator": None if d.generator is None else self.ref("generator", d.generator),
         }
 
 

@@ -143,17 +143,14 @@ class Selected:
     def __len__(self) -> int:
         return len(self.parts)
 
+    def rows_of(self, i: int) -> int | None:
+        """The number of rows of a part; None if only reading it tells."""
+        return None if self._query is not None and self._query.chooses else self.parts.rows(i)
+
     def rows(self) -> int | None:
         """The number of all rows; None if only reading them tells."""
-        if self._query is not None and self._query.chooses:
-            return None
-        total = 0
-        for i in range(len(self.parts)):
-            found = self.parts.rows(i)
-            if found is None:
-                return None
-            total += found
-        return total
+        found = [self.rows_of(i) for i in range(len(self.parts))]
+        return None if None in found else sum(n or 0 for n in found)
 
     def read(self, i: int) -> Table:
         """The rows of a part."""

@@ -23,8 +23,9 @@ from kshell.kapi.loss.user_functions import value_of_array
 from kshell.kapi.module.forward import inputs_of
 from kshell.kapi.tensor.batch_view import count, reordered, show_part, show_whole, whole_of
 from kshell.kapi.train.model import Data, Model, parts_of
-from kshell.kapi.train.sources import Items, Source, source_of
+from kshell.kapi.train.sources import Items, Source, batches, source_of
 from kshell.kapi.train.table_data import TableData, is_table, table_data
+from kshell.kapi.train.user_parts import transform_of
 from kshell.values.base.core import NIL, NULL_J, Dict, List, Special, Value, raw, seq_items
 
 if TYPE_CHECKING:
@@ -116,7 +117,12 @@ def _batches(model: Model, test: bool) -> int | Special:
     return count(data.n, min(s["batchsize"] or data.n, data.n), s["droplast"])
 
 
-def restore(data: Data) -> int:
+def restore(data: Data) -> int | Special:
+    """Show the whole data; its size, 0N if that is not known."""
+    if isinstance(data, Source):
+        data.hide()
+        n = data.rows()
+        return NULL_J if n is None else n
     for tensor in data.tensors():
         show_whole(tensor)
     data.batch, data.hidden = -1, None
@@ -170,21 +176,41 @@ def shuffle(model: Model) -> None:
 
 def begin(model: Model, test: bool) -> int | Special:
     """Start an epoch: restore the whole tensors, shuffle if requested; returns the number of batches."""
-    if not test and model.train["shuffle"]:
+    data = model.data_of(test)
+    if isinstance(data, TableData) and data.at:  # the pass that was left in the middle goes on
+        restore(data)
+    elif not test and model.train["shuffle"]:
         shuffle(model)
     else:
-        restore(model.data_of(test))
+        restore(data)
     return _batches(model, test)
+
+
+def _next_of(model: Model, source: Source, test: bool) -> bool:
+    """Show the next batch that a source gives; after the last one, or an error, the next pass begins anew."""
+    call, s = "testbatch" if test else "batch", model.settings(test)
+    if source.steps is None:
+        source.at = 0
+        begin(model, test)
+        source.steps = batches(call, source, s, model.module, transform_of(s["transform"]))
+    at, found = source.batch + 1, None
+    try:
+        found = next(source.steps, None)
+    finally:
+        if found is None:
+            source.hide()
+    if found is None:
+        return False
+    source.show(*found)
+    source.batch = at
+    return True
 
 
 def next_batch(model: Model, test: bool) -> bool:
     data, s = model.data_of(test), model.settings(test)
     if isinstance(data, Source):
-        raise CallError(
-            "testbatch" if test else "batch",
-            f"no batch of {data.what} is shown in place; {'testrun' if test else 'run'} goes through them",
-            says=("model",),
-        )
+        return _next_of(model, data, test)
+    data.check_there(*("testbatch", "test") if test else ("batch", "train"))
     first = data.batch < 0
     i = s["task"] if first else data.batch + s["tasks"]
     if i >= raw(_batches(model, test)):

@@ -395,7 +395,7 @@ def _data(x: Value, test: bool, call: str) -> Value:
     if len(args) > 1:
         return define(h.obj, args, test, call)
     held = h.obj.data_of(test)
-    if isinstance(held, Source):
+    if isinstance(held, Source) and held.shown is None:
         return held.given
     return collapse([_value(held.x), _value(held.y)])
 
@@ -415,7 +415,7 @@ def _side(x: Value, test: bool, target: bool, call: str) -> Value:
 
 def _size(x: Value, test: bool, call: str) -> int | Special:
     data = _model_of(x, call).data_of(test)
-    if isinstance(data, Source):
+    if isinstance(data, Source) and data.shown is None:
         n = data.rows()
         return NULL_J if n is None else n
     tensors = parts_of(data.x)
@@ -517,7 +517,9 @@ def testbatch(x: Value) -> Value:
 
 
 @behaviour("restore", ModelHandle)
-def _restored(h: ModelHandle) -> int:
+def _restored(h: ModelHandle) -> int | Special:
+    if isinstance(h.obj.data, Source):
+        h.obj.data.at = 0
     return restore(h.obj.data)
 
 

@@ -55,7 +55,7 @@ MORE = {option.name: option.train for option in OPTIONS if option.more}
 class Data:
     """Inputs and targets (each None, a tensor, a list or a dictionary of tensors), shared with the user's handles."""
 
-    __slots__ = ("batch", "generator", "hidden", "n", "order", "x", "y")
+    __slots__ = ("batch", "generator", "hidden", "lost", "n", "order", "shown", "x", "y")
     what = ""  # what the data comes from batch by batch, if it does
 
     def __init__(self, x: Any = None, y: Any = None, n: int = -1) -> None:
@@ -65,11 +65,24 @@ class Data:
         self.order: Any = None  # the shuffled order, as indices into the original order
         self.generator: Any = None  # of orders, if several tasks share the data
         self.hidden: Any = None  # hidden state after the shown batch, if the next one gets it
+        # the inputs and targets of the shown batch, where the data comes batch by batch
+        self.shown: tuple[list[Any], list[Any]] | None = None
+        self.lost = ""  # what the data came from, if the model's file does not hold it
 
     @property
     def there(self) -> bool:
         """Is there data?"""
         return self.n >= 0
+
+    def check_there(self, call: str, setup: str) -> None:
+        """An error if there is no data because the file of the model did not hold it."""
+        if self.lost:
+            raise CallError(
+                call,
+                f"the model's data came from {self.lost}, which its file does not hold: give it again, "
+                f"{setup}(m;loader)",
+                says=(call,),
+            )
 
     def tensors(self) -> list[Any]:
         """All tensors on both sides."""
@@ -118,10 +131,15 @@ class Model:
         """The stored inputs for training, or for testing, on the module's device; those in a dictionary by name, if the
         module's inputs have these names."""
         data = self.data_of(test)
+        if data.shown is not None:
+            return data.shown[0]
+        data.check_there(UNSAID, "test" if test else "train")
         if data.what:
+            go, show = ("testrun", "testbatch") if test else ("run", "batch")
             raise CallError(
                 UNSAID,
-                f"the data comes batch by batch from {data.what}: give inputs, or go through it by run",
+                f"the data comes batch by batch from {data.what}: give inputs, show a batch by {show}, or go through "
+                f"it by {go}",
                 says=("model",),
             )
         x = data.x
@@ -134,7 +152,8 @@ class Model:
 
     def targets(self, test: bool = False) -> list[Any]:
         """The stored target tensors for training, or for testing, on the module's device."""
-        return brought(parts_of(self.data_of(test).y), self.module)
+        data = self.data_of(test)
+        return data.shown[1] if data.shown is not None else brought(parts_of(data.y), self.module)
 
     def loss_of(self, inputs: list[Any], targets: list[Any]) -> Any:
         """The loss of the module's output for inputs, and targets."""

@@ -36,6 +36,7 @@ from kshell.kapi.train.data import both
 from kshell.kapi.train.model import Data, Model, parts_of
 from kshell.kapi.train.options import Settings
 from kshell.kapi.train.records import Record
+from kshell.kapi.train.table_data import TableData
 from kshell.kapi.train.trainer import Trainer, calculator, carried
 from kshell.kapi.train.user_parts import callback_of, metrics_of, transform_of
 from kshell.parallel import group
@@ -140,12 +141,16 @@ def _train(model: Model) -> Value:
     def loop() -> None:
         output: Any = None
         batches = batches_of("run", model.data, s, model.module)
-        work, done = _task("run", model.data, s), 0
+        work = _task("run", model.data, s)
+        table = model.data if isinstance(model.data, TableData) else None
+        done = 0 if table is None else table.at // s["tasks"]  # of a pass that goes on
         trainer.total = work.total
         while several := list(islice(batches, s["accumulate"])):
             made = trainer.update(several, output, record.note)
             output, loss = made[-1]
             done = trainer.done = done + len(several)
+            if table is not None:
+                table.at = done * s["tasks"]
             if told is not None:
                 told(_state(done, work.total, _mean([found for _, found in made]), record))
             if clock() >= work.line.due:
@@ -153,6 +158,8 @@ def _train(model: Model) -> Value:
             stepped()
             if PENDING and (work.total is None or done < work.total):
                 stop_here(work.stopped(done))
+        if table is not None:
+            table.at = 0
 
     try:
         with_gradients(True, lambda: in_mode(model.module, True, loop))
@@ -217,6 +224,7 @@ def _ran(model: Model, given: Sequence[Value], test: bool, call: str) -> Value:
     if len(given) == 1:
         if not model.data_of(test).there:
             kind, setup = ("test", "test") if test else ("training", "train")
+            model.data_of(test).check_there(call, setup)
             raise CallError(
                 call,
                 f"the model has no {kind} data, expecting {setup}(m;inputs;targets) before, or "

@@ -39,12 +39,15 @@ class Source(Data):
     """Data from a Python object or a q function. `given` is what the user gave for it; `own` says that it makes batches
     itself, so that the options about them have no meaning."""
 
-    __slots__ = ("given", "obj", "what")
+    __slots__ = ("at", "given", "obj", "steps", "what")
     own = True
 
     def __init__(self, given: Value, obj: Any, what: str) -> None:
         super().__init__()
         self.given, self.obj, self.what = given, obj, what
+        self.at = 0  # the batch, of all tasks', that a pass begins with: above 0 if it goes on
+        # the rest of the pass of which a batch is shown
+        self.steps: Iterator[tuple[list[Any], list[Any]]] | None = None
 
     @property
     def there(self) -> bool:
@@ -76,6 +79,26 @@ class Source(Data):
     def again(self) -> bool:
         """Can there be another pass?"""
         return not hasattr(self.obj, "__next__")
+
+    def show(self, inputs: list[Any], targets: list[Any]) -> None:
+        """The batch that is shown from now on."""
+        self.shown = inputs, targets
+        named = inputs.named if isinstance(inputs, Inputs) else {}
+        self.x = {
+            name: value for name, value in named.items() if isinstance(value, torch.Tensor)
+        } or _side(inputs)
+        self.y = _side(targets)
+
+    def hide(self) -> None:
+        """End the pass of which a batch is shown: the next one is the first of a new pass."""
+        self.shown = self.x = self.y = self.steps = self.hidden = None
+        self.batch = -1
+
+
+def _side(items: list[Any]) -> Any:
+    """The tensors on one side of a batch as data has them: None, one, or several."""
+    tensors = [item for item in items if isinstance(item, torch.Tensor)]
+    return tensors[0] if len(tensors) == 1 else tensors or None
 
 
 class Begun(Source):
@@ -288,7 +311,7 @@ def batches(
     reader = Reader(m, call)
     opened = source.begin(call, s)
     empty = True
-    for i in range(sys.maxsize):
+    for i in range(source.at, sys.maxsize):
         batch = _next(call, source, opened, i)
         if batch is _END:
             break

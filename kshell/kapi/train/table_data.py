@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.errors import CallError
 from kshell.kapi.base.args import long_of, name_of, names_of, number_of, unknown
@@ -18,7 +18,8 @@ from kshell.kapi.tables.queries import Query, Selected
 from kshell.kapi.tensor.batch_view import count
 from kshell.kapi.train.options import Settings
 from kshell.kapi.train.sources import Source
-from kshell.values.base.core import Dict, Sym, Table, Value, seq_items, text_of
+from kshell.values.base.build import symdict
+from kshell.values.base.core import Dict, Sym, Table, Value, seq_items, sym_vec, text_of
 from kshell.values.base.narrow import is_text
 
 if TYPE_CHECKING:
@@ -29,22 +30,45 @@ AHEAD = 2  # windows that are made ahead of the steps
 Rows = tuple["Tensor", "Tensor | None"]
 
 
-class TableData(Source):
-    """The rows of a table. `seed` is that of their order, None for the table's own; `epoch` counts the passes."""
+class Given(NamedTuple):
+    """What the user gave: a table or a path, the text of a query, options. `name` is that of a table of a database,
+    if not the query says it."""
 
-    __slots__ = ("ahead", "columns", "epoch", "seed", "selected", "window")
+    source: Value
+    query: str | None
+    options: dict[str, Value]
+    name: str | None = None
+
+
+class TableData(Source):
+    """The rows of a table. `seed` is that of their order, None for the table's own; `epoch` counts the orders."""
+
+    __slots__ = ("_read", "epoch", "module", "seed", "table")
     own = False
 
-    def __init__(
-        self, given: Value, selected: Selected, columns: Columns, window: int, ahead: int
-    ) -> None:
-        super().__init__(given, selected, selected.parts.what)
-        self.selected, self.columns, self.window, self.ahead = selected, columns, window, ahead
+    def __init__(self, table: Given, m: Module | None, what: str) -> None:
+        super().__init__(table.source, None, what)
+        self.table, self.module = table, m
+        self._read: Reading | None = None
         self.seed: int | None = None
         self.epoch = 0
 
+    def reading(self, call: str) -> Reading:
+        """How it is read: made on first use, since a query of a snapshot's is evaluated when it is asked for."""
+        if self._read is None:
+            assert self.module is not None
+            self._read = Reading(self.table, self.module, call)
+        return self._read
+
+    def learned(self) -> dict[str, Value]:
+        """The vocabulary as an option, if there is one that has been read from the columns."""
+        found = None if self._read is None else self._read.columns.vocabulary
+        if not found:
+            return {}
+        return {"vocabulary": symdict(list(found), [sym_vec(words) for words in found.values()])}
+
     def rows(self) -> int | None:
-        return None if self.columns.nulls == DROP else self.selected.rows()
+        return self.reading("train").rows()
 
     def length(self, s: Settings) -> int | None:
         n = self.rows()
@@ -60,31 +84,80 @@ class TableData(Source):
         self.seed = seed
         self.epoch += 1
 
-    def open(self, s: Settings) -> Iterator[Any]:
-        order = None if self.seed is None else Order(self.seed, self.epoch, self.window)
-        return _batches(Ahead(self._windows(order), self.ahead), s["batchsize"], s["droplast"])
-
     def begin(self, call: str, s: Settings) -> Iterator[Any]:
-        return self.open(s)
+        reading = self.reading(call)
+        order = None if self.seed is None else Order(self.seed, self.epoch, reading.window)
+        width = s["batchsize"]
+        windows = Ahead(reading.windows(order, self.at * width), reading.ahead)
+        return _batches(windows, width, s["droplast"])
 
-    def _read(self, i: int) -> Rows:
-        return self.columns.tensors(self.selected.read(i), self.selected.parts.where(i))
 
-    def _windows(self, order: Order | None) -> Iterator[Rows]:
-        """The rows of the table, as many together as are mixed."""
-        if order is None:
-            yield from map(self._read, range(len(self.selected)))
-            return
-        collected: list[Rows] = []
-        n = number = 0
-        for i in order.parts(len(self.selected)):
-            collected.append(self._read(i))
-            n += len(collected[-1][0])
-            if n >= order.window:
-                yield _mixed(collected, order.rows(number, n))
-                collected, n, number = [], 0, number + 1
-        if n:
-            yield _mixed(collected, order.rows(number, n))
+class Reading:
+    """A table as it is read: its rows, how they become tensors, and how many together."""
+
+    def __init__(self, table: Given, m: Module, call: str) -> None:
+        options = table.options
+        query = None if table.query is None else Query(table.query, call)
+        if isinstance(table.source, Table):
+            parts = parts_of_table(table.source)
+        else:
+            assert isinstance(table.source, Sym)
+            named = table.name or (None if query is None else query.table)
+            parts = parts_of_path(table.source.s[1:], named, call)
+        self.what = parts.what
+        self._selected = Selected(parts, query)
+        if not len(self._selected):
+            raise CallError(call, expected="rows", given=f"none in {parts.what}")
+        first = self._selected.read(0)
+        self.columns = _columns(first, options, m, call)
+        given = options.get("vocabulary")
+        if given is not None:
+            self.columns.vocabulary = _vocabulary(given, call)
+        elif self.columns.has_words(first):
+            for i in range(len(self._selected)):
+                self.columns.learn(self._selected.read(i))
+        self._tensors(0, first)
+        self.window = _least_one(options, "window", ROWS, call)
+        self.ahead = _least_one(options, "ahead", AHEAD, call)
+
+    def _tensors(self, i: int, table: Table) -> Rows:
+        return self.columns.tensors(table, self._selected.parts.where(i))
+
+    def _rows_of(self, i: int) -> int | None:
+        """The number of rows of a part; None if only reading it tells."""
+        return None if self.columns.nulls == DROP else self._selected.rows_of(i)
+
+    def rows(self) -> int | None:
+        """The number of all rows; None if only reading them tells."""
+        return None if self.columns.nulls == DROP else self._selected.rows()
+
+    def windows(self, order: Order | None, skip: int) -> Iterator[Rows]:
+        """The rows of the table after the first `skip`, as many together as are mixed. What is skipped is not read, as
+        far as the numbers of rows are known."""
+        n = len(self._selected)
+        window: list[int] = []
+        parts: list[int] = list(range(n)) if order is None else order.parts(n)
+        number = have = 0
+        read: list[Rows] = []
+        for place, i in enumerate(parts):
+            known = self._rows_of(i)
+            if known is None:
+                read.append(self._tensors(i, self._selected.read(i)))
+                known = len(read[-1][0])
+            else:
+                window.append(i)
+            have += known
+            is_last = place == n - 1
+            if not have or (order is not None and have < order.window and not is_last):
+                continue
+            if skip >= have:
+                skip -= have
+            else:
+                rows = read or [self._tensors(j, self._selected.read(j)) for j in window]
+                mixed = _joined(rows) if order is None else _mixed(rows, order.rows(number, have))
+                yield _cut(mixed, skip, have) if skip else mixed
+                skip = 0
+            window, read, have, number = [], [], 0, number + 1
 
 
 def _mixed(rows: Sequence[Rows], order: Any) -> Rows:
@@ -140,34 +213,14 @@ def is_table(x: Value) -> bool:
 
 def table_data(given: Sequence[Value], m: Module, call: str) -> TableData:
     """Data from (table[;query][;options])."""
-    source, rest = given[0], list(given[1:])
+    rest = list(given[1:])
     text = text_of(rest.pop(0)) if rest and is_text(rest[0]) else None
     options = _options(rest.pop(0) if rest else None, call)
     if rest:
         raise CallError(call, expected="(table;query;options)", given=f"{len(given)} arguments")
-    query = None if text is None else Query(text, call)
-    if isinstance(source, Table):
-        parts = parts_of_table(source)
-    else:
-        assert isinstance(source, Sym)
-        parts = parts_of_path(source.s[1:], None if query is None else query.table, call)
-    selected = Selected(parts, query)
-    if not len(selected):
-        raise CallError(call, expected="rows", given=f"none in {parts.what}")
-    first = selected.read(0)
-    columns = _columns(first, options, m, call)
-    vocabulary = options.get("vocabulary")
-    if vocabulary is not None:
-        columns.vocabulary = _vocabulary(vocabulary, call)
-    elif columns.has_words(first):
-        for i in range(len(selected)):
-            columns.learn(selected.read(i))
-    columns.tensors(first, parts.where(0))
-    window, ahead = (
-        _least_one(options, "window", ROWS, call),
-        _least_one(options, "ahead", AHEAD, call),
-    )
-    return TableData(source, selected, columns, window, ahead)
+    data = TableData(Given(given[0], text, options), m, "")
+    data.what = data.reading(call).what
+    return data
 
 
 def _options(x: Value | None, call: str) -> dict[str, Value]:
