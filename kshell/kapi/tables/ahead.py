@@ -5,13 +5,20 @@ from __future__ import annotations
 import contextvars
 import queue
 import threading
+import time
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 from kshell.values.session.context import Worker, running, work_as
 
 Item = TypeVar("Item")
-_END = object()
+
+
+class _Last:
+    """What comes after the last item: an exception, if one ended them."""
+
+    def __init__(self, problem: BaseException | None) -> None:
+        self.problem = problem
 
 
 class Ahead(Generic[Item]):
@@ -19,8 +26,9 @@ class Ahead(Generic[Item]):
     is raised where the item would be. `waited` says how long the items were waited for, in seconds."""
 
     def __init__(self, items: Iterator[Item], most: int) -> None:
+        self.waited = 0.0
         self._items = items
-        self._made: queue.Queue[object] = queue.Queue(most)
+        self._made: queue.Queue[Item | _Last] = queue.Queue(most)
         self._ended = threading.Event()
         context = contextvars.copy_context()
         worker = Worker(-1, running().rng)
@@ -31,16 +39,16 @@ class Ahead(Generic[Item]):
 
     def _make(self, worker: Worker) -> None:
         work_as(worker)  # a query of q changes no globals here
-        last: object = _END
+        last = _Last(None)
         try:
             for item in self._items:
-                if not self._put((item, None)):
+                if not self._put(item):
                     return
         except BaseException as exc:
-            last = (None, exc)
+            last = _Last(exc)
         self._put(last)
 
-    def _put(self, item: object) -> bool:
+    def _put(self, item: Item | _Last) -> bool:
         """Hand over an item; false if nobody takes it any more."""
         while not self._ended.is_set():
             try:
@@ -52,11 +60,15 @@ class Ahead(Generic[Item]):
 
     def __iter__(self) -> Iterator[Item]:
         try:
-            while (found := self._made.get()) is not _END:
-                item, problem = found  # type: ignore[misc]
-                if problem is not None:
-                    raise problem
-                yield item
+            while True:
+                start = time.perf_counter()
+                found = self._made.get()
+                self.waited += time.perf_counter() - start
+                if isinstance(found, _Last):
+                    break
+                yield found
+            if found.problem is not None:
+                raise found.problem
         finally:
             self.close()
 

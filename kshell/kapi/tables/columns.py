@@ -17,7 +17,7 @@ from kshell.errors import QError
 from kshell.kapi.base.lazy_torch import torch
 from kshell.values.base import types as T
 from kshell.values.base.build import as_nd
-from kshell.values.base.core import ListValue, Table, Vec, text_of
+from kshell.values.base.core import ListValue, Table, Vec, sym_at, text_of
 from kshell.values.base.narrow import is_text
 from kshell.values.items.pick import unenum
 
@@ -43,11 +43,16 @@ class Columns:
     ) -> None:
         self.inputs, self.targets, self.nulls, self.dtype = inputs, targets, nulls, dtype
         self.vocabulary: Vocabulary = {}  # of each column of symbols or texts, the places of the words
+        self._forms: dict[str, str] = {}  # what the columns are in the first rows, in words
 
     def tensors(self, table: Table, where: str) -> tuple[Tensor, Tensor | None]:
         """The inputs and the targets of some rows; `where` these are, for messages."""
         names = [*self.inputs, *self.targets]
         arrays = [self._array(table.col(name), name, where) for name in names]
+        for name, a in zip(names, arrays, strict=True):
+            form, usual = _form(a), self._forms.setdefault(name, _form(a))
+            if form != usual:
+                raise QError(f"{where}: column {name}: expected {usual} as before, given {form}")
         arrays = self._without_nulls(dict(zip(names, arrays, strict=True)), where)
         n = len(self.inputs)
         y = self._side(arrays[n:], True) if self.targets else None
@@ -60,10 +65,10 @@ class Columns:
     def learn(self, table: Table) -> None:
         """Put the words of some rows into the vocabulary, in the order of their first appearance."""
         for name in (*self.inputs, *self.targets):
-            words = _words(table.col(name))
-            if words is not None:
+            found = _words(table.col(name))
+            if found is not None:
                 known = self.vocabulary.setdefault(name, {})
-                for word in words:
+                for word in found[0]:
                     known.setdefault(word, len(known))
 
     # ------------------------------------------------------------ columns
@@ -77,7 +82,7 @@ class Columns:
             return np.where(column.a == T.NULL[column.t], np.nan, a) if column.t != T.Z else a
         words = _words(column)
         if words is not None:
-            return self._codes(words, name, where)
+            return self._codes(*words, name, where)
         rows = as_nd(column)
         if rows is None or (rows.t not in _WHOLE and rows.t not in _REAL):
             raise QError(
@@ -86,13 +91,15 @@ class Columns:
             )
         return rows.a
 
-    def _codes(self, words: list[str], name: str, where: str) -> np.ndarray:
+    def _codes(self, words: list[str], places: np.ndarray, name: str, where: str) -> np.ndarray:
+        """The places in the vocabulary of words, each of which stands at some places of a column."""
         known = self.vocabulary.get(name, {})
-        try:
-            return np.array([known[word] for word in words], np.int64)
-        except KeyError as exc:
-            problem = f"{where}: column {name}: `{exc.args[0]} is not in the vocabulary of {len(known)} words"
-        raise QError(problem)
+        unknown = next((word for word in words if word not in known), None)
+        if unknown is not None:
+            raise QError(
+                f"{where}: column {name}: {unknown!r} is not in the vocabulary of {len(known)} words"
+            )
+        return np.array([known[word] for word in words], np.int64)[places]
 
     def _without_nulls(self, arrays: Mapping[str, np.ndarray], where: str) -> list[np.ndarray]:
         """The columns without nulls: an error, without their rows, or with a number instead."""
@@ -132,22 +139,31 @@ def _tensor(a: np.ndarray) -> Any:
     return torch.from_numpy(a if a.flags.writeable else a.copy())
 
 
-def _words(column: ListValue) -> list[str] | None:
-    """The words of a column of symbols or texts; None for any other."""
+def _words(column: ListValue) -> tuple[list[str], np.ndarray] | None:
+    """The distinct words of a column of symbols or texts in the order of their first appearance, and for each row the
+    place of its word among them; None for any other column."""
     if column.__class__ is Vec:
         if column.t not in _CODED:
             return None
         plain = unenum(column)
-        return [x.s for x in plain.items]
+        assert plain.__class__ is Vec
+        codes, first, places = np.unique(plain.a, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        return [sym_at(code).s for code in codes[order].tolist()], np.argsort(order)[places]
     items = column.items
-    return [text_of(x) for x in items] if items and all(map(is_text, items)) else None
+    if not items or not all(map(is_text, items)):
+        return None
+    known: dict[str, int] = {}
+    found = [known.setdefault(text_of(x), len(known)) for x in items]
+    return list(known), np.array(found, np.int64)
 
 
 def _at(a: np.ndarray) -> np.ndarray:
     """Where a column has nulls."""
     if a.dtype.kind == "f":
         return np.isnan(a)
-    return a == np.iinfo(a.dtype).min if a.dtype.kind == "i" else np.zeros(a.shape, bool)
+    none = np.zeros(a.shape, bool)
+    return np.equal(a, np.iinfo(a.dtype).min, out=none) if a.dtype.kind == "i" else none
 
 
 def _nulls(a: np.ndarray) -> np.ndarray | None:
@@ -155,7 +171,14 @@ def _nulls(a: np.ndarray) -> np.ndarray | None:
     at = _at(a)
     if not at.any():
         return None
-    return at.reshape(len(a), -1).any(1)
+    rows: np.ndarray = at.reshape(len(a), -1).any(1)
+    return rows
+
+
+def _form(a: np.ndarray) -> str:
+    """What the items of a column are."""
+    numbers = "whole numbers" if a.dtype.kind in "biu" else "real numbers"
+    return numbers if a.ndim == 1 else f"vectors of {'x'.join(map(str, a.shape[1:]))} {numbers}"
 
 
 def _kind(column: ListValue) -> str:

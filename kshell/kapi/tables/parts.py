@@ -36,6 +36,7 @@ class Parts:
 
     what: str
     names: list[str]
+    advice = "ask for fewer columns"  # what makes reading faster
     natural = False  # does q itself evaluate a query without aggregates in each part?
 
     def __len__(self) -> int:
@@ -91,6 +92,29 @@ def _range(column: ListValue, at: slice) -> ListValue:
     return take_at(column, np.arange(at.start, at.stop))
 
 
+class Splayed(Ranges):
+    """A splayed table: of each column the rows of a part are read, as far as its file allows that."""
+
+    def __init__(self, table: Table, path: str) -> None:
+        self.table, self.what, self.names, self._path = table, path, list(table.names), path
+        first = kdb.read_rows(self._file(self.names[0]), 0, 0) if self.names else None
+        self.n = len(table) if first is None else first[0]
+
+    def _file(self, name: str) -> str:
+        return f"{self._path}/{name}"
+
+    def read(self, i: int, names: Sequence[str]) -> Table:
+        start, n = i * ROWS, self.rows(i)
+        columns: list[Any] = []
+        for name in names:
+            found = kdb.read_rows(self._file(name), start, n)
+            column = found[1] if found else _range(self.table.col(name), slice(start, start + n))
+            if len(column) != n:
+                raise QError(f"{self._file(name)}: {start + len(column)} rows, expected {self.n}")
+            columns.append(column)
+        return Table(list(names), columns)
+
+
 class Partitions(Parts):
     """A table of a partitioned database, one partition at a time."""
 
@@ -124,6 +148,8 @@ class Files(Parts):
 
     def __init__(self, path: str, kind: str) -> None:
         self.what = path
+        if kind == "csv":
+            self.advice = "save it as a splayed table or as Parquet, which are not read as text"
         datasets = _arrow(path)
         self._dataset = _read(path, datasets.dataset, path, format=kind, partitioning="hive")
         self.names = list(self._dataset.schema.names)
@@ -187,8 +213,9 @@ def parts_of_table(table: Table) -> Parts:
     """The parts of a table of the session."""
     if isinstance(table.cols, parted.PartCols):
         return Partitions(table.cols.db, table.cols.name)
-    origin = table.cols.origin if isinstance(table.cols, splay.LazyCols) else ""
-    return Ranges(table, origin or "the table")
+    if isinstance(table.cols, splay.SplayedCols):
+        return Splayed(table, table.cols.path)
+    return Ranges(table, "the table")
 
 
 def parts_of_path(path: str, name: str | None, call: str) -> Parts:
@@ -200,7 +227,7 @@ def parts_of_path(path: str, name: str | None, call: str) -> Parts:
         return Files(path, kind)
     if splay.is_splayed(path):
         _symbols(os.path.dirname(path))
-        return Ranges(splay.read(path), path)
+        return Splayed(splay.read(path), path)
     if not os.path.isdir(path):
         raise CallError(call, f"no table at {path}", given=path)
     db = parted.Database(path)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from kshell.errors import CallError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.q_calls import applied
 from kshell.kapi.tables.parts import Parts, Ranges
 from kshell.values.base.core import Dict, Table, Value
@@ -103,7 +103,7 @@ class Query:
         self.text, self.table, self._call = text, named[1], call
         self._words = set(_WORD.findall(text))
         self.chooses = "where" in self._words  # does it leave out rows?
-        self._function = running().evaluate(f"{{[{self.table}] {text}}}")
+        self._function = _compiled(f"{{[{self.table}] {text}}}", text, call)
 
     def names(self, parts: Parts) -> list[str]:
         """The columns that it may use: all that it names, or all there are if it names none."""
@@ -128,6 +128,15 @@ class Query:
                 self._call, expected="a query that gives a table", given=f'"{self.text}"'
             )
         return found
+
+
+def _compiled(function: str, text: str, call: str) -> Value:
+    problem = ""
+    try:
+        return running().evaluate(function)  # type: ignore[no-any-return]
+    except QError as e:
+        problem = e.text
+    raise CallError(call, f'"{text}": {problem}', says=(call,))
 
 
 class Selected:
@@ -156,3 +165,10 @@ class Selected:
         """The rows of a part."""
         table = self.parts.read(i, self._names)
         return table if self._query is None else self._query.result(table)
+
+    def advice(self) -> str:
+        """What makes reading faster."""
+        query = (
+            "" if self._query is None else "compute the query's columns once, and save them; or "
+        )
+        return f"{query}{self.parts.advice}"

@@ -303,6 +303,7 @@ def _values_for(names: Sequence[str], values: Value, call: str) -> Sequence[Valu
     "train(m;pairs)",
     "train(m;inputs[;targets])",
     "train(m;loader)",
+    "train(m;table[;query][;options])",
     held=True,
     effect="reads1",
 )
@@ -313,6 +314,12 @@ def train(x: Value) -> Value:
     Python, or a q function without arguments, which gives `::` after the last batch. A batch is (input;target); of more
     items the last is the target; a dictionary has inputs by name, and the target under labels or target. The number of
     batches is 0N if it is not known.
+
+    A table, or the path of one or of a database, is read part by part, and so may be larger than memory; a query is the
+    text of a template over it. Its last column is the target. Options are a dictionary: x and y name the columns of
+    inputs and targets; nulls is `error, `drop or a number to put in their place; window is the number of rows that are
+    mixed if shuffle is set; vocabulary gives the words of columns of symbols; ahead is how many windows are read
+    before they are used.
 
     These options are listed only if set. accumulate: make a step every so many batches, with the gradient of their mean
     loss. autocast: compute outputs and losses in `bfloat16 or `half as torch's autocast does. gradscale: loss scale for
@@ -341,6 +348,7 @@ def train(x: Value) -> Value:
     "test(m;pairs)",
     "test(m;inputs[;targets])",
     "test(m;loader)",
+    "test(m;table[;query][;options])",
     held=True,
     effect="reads1",
 )

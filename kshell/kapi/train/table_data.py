@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from torch.nn import Module
 
 AHEAD = 2  # windows that are made ahead of the steps
+WAITS = 0.2  # the share of the time from which on waiting for rows is worth a warning
+LONG = 3.0  # seconds of a pass from which on it is
 Rows = tuple["Tensor", "Tensor | None"]
 
 
@@ -43,13 +45,14 @@ class Given(NamedTuple):
 class TableData(Source):
     """The rows of a table. `seed` is that of their order, None for the table's own; `epoch` counts the orders."""
 
-    __slots__ = ("_read", "epoch", "module", "seed", "table")
+    __slots__ = ("_read", "epoch", "feed", "module", "seed", "table")
     own = False
 
     def __init__(self, table: Given, m: Module | None, what: str) -> None:
         super().__init__(table.source, None, what)
         self.table, self.module = table, m
         self._read: Reading | None = None
+        self.feed: Ahead[Rows] | None = None  # of the present pass
         self.seed: int | None = None
         self.epoch = 0
 
@@ -88,8 +91,25 @@ class TableData(Source):
         reading = self.reading(call)
         order = None if self.seed is None else Order(self.seed, self.epoch, reading.window)
         width = s["batchsize"]
-        windows = Ahead(reading.windows(order, self.at * width), reading.ahead)
-        return _batches(windows, width, s["droplast"])
+        feed = self.feed = Ahead(reading.windows(order, self.at * width), reading.ahead)
+        reading.bytes = reading.made = 0
+        return _batches(feed, width, s["droplast"])
+
+    def progress(self, seconds: float) -> dict[str, float]:
+        """What the progress line says of reading: rows a second, megabytes, the share of the time that steps wait."""
+        if self.feed is None or self._read is None or seconds <= 0:
+            return {}
+        waits = self.feed.waited / seconds
+        return {"rows/s": self._read.made / seconds, "MB": self._read.bytes / 1e6, "waits": waits}
+
+    def advice(self, seconds: float) -> str:
+        """What would help, if steps have waited for rows for more than a fifth of a time that matters."""
+        if self.feed is None or self._read is None or seconds < LONG:
+            return ""
+        share = self.feed.waited / seconds
+        if share < WAITS:
+            return ""
+        return f"{share:.0%} of the time went into waiting for rows of {self.what}: {self._read.advice()}"
 
 
 class Reading:
@@ -105,6 +125,7 @@ class Reading:
             named = table.name or (None if query is None else query.table)
             parts = parts_of_path(table.source.s[1:], named, call)
         self.what = parts.what
+        self.made = self.bytes = 0  # rows and bytes of tensors of a pass, so far
         self._selected = Selected(parts, query)
         if not len(self._selected):
             raise CallError(call, expected="rows", given=f"none in {parts.what}")
@@ -121,7 +142,14 @@ class Reading:
         self.ahead = _least_one(options, "ahead", AHEAD, call)
 
     def _tensors(self, i: int, table: Table) -> Rows:
-        return self.columns.tensors(table, self._selected.parts.where(i))
+        x, y = self.columns.tensors(table, self._selected.parts.where(i))
+        self.made += len(x)
+        self.bytes += x.nbytes + (0 if y is None else y.nbytes)
+        return x, y
+
+    def advice(self) -> str:
+        """What makes reading faster."""
+        return self._selected.advice()
 
     def _rows_of(self, i: int) -> int | None:
         """The number of rows of a part; None if only reading it tells."""
@@ -256,7 +284,7 @@ def _columns(table: Table, options: dict[str, Value], m: Module, call: str) -> C
             raise CallError(call, at=side, expected="names of columns", given=kname(given))
         for name in names or ():
             if name not in table.names:
-                raise unknown(f"{call} {side}: no column ", name, table.names)
+                raise unknown(f"{side}: no column ", name, table.names)
         chosen[side] = None if names is None else list(names)
     x, y = chosen["x"], chosen["y"]
     if y is None:
