@@ -171,7 +171,7 @@ def _nulls(a: np.ndarray) -> np.ndarray | None:
     at = _at(a)
     if not at.any():
         return None
-    rows: np.ndarray = at.reshape(len(a), -1).any(1)
+    rows: np.ndarray = np.logical_or.reduce(at.reshape(len(a), -1), axis=1)
     return rows
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -150,8 +151,7 @@ class Files(Parts):
         self.what = path
         if kind == "csv":
             self.advice = "save it as a splayed table or as Parquet, which are not read as text"
-        datasets = _arrow(path)
-        self._dataset = _read(path, datasets.dataset, path, format=kind, partitioning="hive")
+        self._dataset = _read(path, _dataset, _arrow(path), path, kind)
         self.names = list(self._dataset.schema.names)
         found = list(self._dataset.get_fragments())
         if kind == "parquet":
@@ -176,6 +176,27 @@ class Files(Parts):
         fragment = self._fragments[i]
         groups = getattr(fragment, "row_groups", None)
         return f"row group {groups[0].id} of {fragment.path}" if groups else str(fragment.path)
+
+
+# a name and its value in the name of a folder, and a value that is a date
+_FOLDER = re.compile(r"([^/=]+)=([^/]*)(?=/)")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def _dataset(datasets: Any, path: str, kind: str) -> Any:
+    """The files of Arrow at a path. Folders' names that are dates, which Arrow takes for texts, are dates."""
+    found = datasets.dataset(path, format=kind, partitioning="hive")
+    values: dict[str, set[str]] = {}
+    for file in found.files:
+        for name, value in _FOLDER.findall(file[len(path) :]):
+            values.setdefault(name, set()).add(value)
+    dates = [name for name, given in values.items() if all(map(_DATE.fullmatch, given))]
+    if not dates:
+        return found
+    arrow = importlib.import_module("pyarrow")
+    types = [(n, arrow.date32() if n in dates else found.schema.field(n).type) for n in values]
+    by_folder = datasets.partitioning(arrow.schema(types), flavor="hive")
+    return datasets.dataset(path, format=kind, partitioning=by_folder)
 
 
 def _arrow(path: str) -> Any:

@@ -133,7 +133,8 @@ class Query:
 def _compiled(function: str, text: str, call: str) -> Value:
     problem = ""
     try:
-        return running().evaluate(function)  # type: ignore[no-any-return]
+        compiled: Value = running().evaluate(function)
+        return compiled
     except QError as e:
         problem = e.text
     raise CallError(call, f'"{text}": {problem}', says=(call,))

@@ -10,7 +10,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 ROOM = 256 << 20  # bytes that a run may take, of addresses
-WIDTH, PARTS = 4, 20
+WIDTH, PARTS = 4, 80
 ROWS = 5 * ROOM // (8 * WIDTH * PARTS)  # of each part
 WRITTEN = f"""
 t:{{[i]system"S ",string 1+i;([]a:{ROWS}?1f;b:{ROWS}?1f;c:{ROWS}?1f;y:{ROWS}?1f)}}
@@ -39,6 +39,8 @@ s = Session()
 s.run('seed 1;q:module enlist(`linear;3;1);m:model(q;loss`mse;opt(`sgd;q;.01));'
       'train(m;`batchsize`metrics;(4096;`batchloss));run(m;([]a:10?1f;b:10?1f;c:10?1f;y:10?1f));'
       'parm(q;`weight;"e"$1 3#.1);parm(q;`bias;enlist 0e)')
+if "parquet" in source:
+    s.run(f"train(enlist[m],{source})")  # Arrow is loaded, and has its threads
 if room != "all":
     pages = int(open("/proc/self/statm").read().split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * 4096 + int(room),) * 2)
