@@ -9,8 +9,9 @@ from kshell.embedpy.applying import guarded
 from kshell.errors import QError
 from kshell.lang.names.define import name, verb
 from kshell.values.base.core import Dict, List, Table, Value, Vec
-from kshell.values.base.functions import PyCall
+from kshell.values.base.functions import FROM_ARROW, PyCall
 
+FROM_ARROW.set(lambda x: python.into.to_q(x))
 _ALONE = "x"  # the name of the column that a list is
 
 

@@ -304,9 +304,40 @@ def _vector(data: Bytes, at: int, dom: str = "") -> Value:
     return Vec(qtype, np.frombuffer(data, T.DTYPE[qtype], count, at + 16), attribute, dom)
 
 
+def read_rows(path: str, start: int, count: int | None) -> tuple[int, Vec] | None:
+    """The number of items of a vector's file, and up to `count` of them from `start` on, which alone take memory.
+    None if the file has to be read whole: lists, compressed files, unfinished ones."""
+    location, record = unfinished.look(path)
+    if record is not None or not os.path.isfile(location):
+        return None
+    with open(location, "rb") as file:
+        head = file.read(PAGE)
+        at = 0 if head[:2] == VECTOR else PAGE - 16
+        if head[:2] not in (VECTOR, PAGED) or len(head) < at + 16:
+            return None
+        t, _, n = head_at(head, at)
+        if not (t in T.DTYPE and t != T.S) and not T.ENUM <= t < ANYMAP:
+            return None
+        t = min(t, T.ENUM)
+        size = T.TYPE[t].size
+        there = (os.fstat(file.fileno()).st_size - at - 16) // size
+        n = n or there
+        if not 0 <= n <= there:
+            raise QError(f"{path}: corrupt")
+        file.seek(at + 16 + start * size)
+        wanted = max(0, n - start if count is None else min(count, n - start))
+        a = np.frombuffer(file.read(wanted * size), T.DTYPE[t])
+    return n, Vec(t, a, "", _domain(head) if t == T.ENUM else "")
+
+
+def _domain(head: Bytes) -> str:
+    """The name of the list that an enumeration indexes."""
+    return bytes(head[16 : PAGE - 16]).split(b"\0", 1)[0].decode("utf-8", "surrogateescape")
+
+
 def _paged(path: str, data: Bytes) -> Value:
     qtype, _, _ = head_at(data, PAGE - 16)
-    domain = bytes(data[16 : PAGE - 16]).split(b"\0", 1)[0].decode("utf-8", "surrogateescape")
+    domain = _domain(data)
     if T.ENUM <= qtype < ANYMAP:
         data = data if qtype == T.ENUM else data[: PAGE - 14] + bytes((T.ENUM,)) + data[PAGE - 13 :]
         return _vector(data, PAGE - 16, domain)

@@ -6,7 +6,8 @@ import importlib
 import sys
 
 NAMES = ("startup", "prompt", "parse", "language", "workloads", "vectors", "tables", "strings", "calls", "scaling", "memory",
-         "snapshots", "checkpoints", "frames", "training", "generation", "python_parts", "programs", "ranks", "port", "attach", "device")
+         "snapshots", "checkpoints", "frames", "training", "table_data", "generation", "python_parts", "programs", "ranks", "port",
+         "attach", "device")
 
 for name in sys.argv[1:] or NAMES:
     print(f"-- {name}", flush=True)

@@ -32,7 +32,7 @@ from kshell.kapi.base.handles import (
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.plain_values import from_record
 from kshell.kapi.base.python_options import has_functions
-from kshell.kapi.checkpoint import python_parts
+from kshell.kapi.checkpoint import python_parts, table_parts
 from kshell.kapi.checkpoint.to_records import BESIDE, Record, item_cost, needs
 from kshell.kapi.loss import losses
 from kshell.kapi.loss.given import loss_of, missing_loss
@@ -525,6 +525,7 @@ class Loader:
                 own[field] = own[field] if value is None else value
         data = (self._data(record, i == 1) for i, record in enumerate(rec["data"]))
         model.data, model.testdata = data
+        table_parts.given_to(model)
         return model
 
     def _model_loss(self, rec: Record) -> Any:

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from kshell.errors import QError, first_line
 from kshell.kapi.base import python_functions, python_types
 from kshell.kapi.base.args import names_of
+from kshell.kapi.checkpoint import table_parts
 from kshell.kapi.train import loaders
 from kshell.kapi.train.model import Data
 from kshell.kapi.train.sources import Asked, Source, source_of
+from kshell.kapi.train.table_data import TableData
 from kshell.store.snapshot import holds_python
 from kshell.values.base.build import symdict
 from kshell.values.base.core import Dict, Value, seq_items
@@ -96,6 +98,8 @@ def option_of(loader: Loader, rec: Record, name: str) -> Value | None:
 
 def source_record(saver: Saver, d: Source) -> Record | None:
     """The record of what gives the batches of a model; None if it cannot be made again."""
+    if isinstance(d, TableData):
+        return table_parts.record(saver, d)
     if isinstance(d, Asked):
         return None if holds_python(d.given) else {"asked": saver.value(d.given)}
     found = function_record(Foreign(d.obj))
@@ -124,6 +128,8 @@ def _argument(saver: Saver, x: Any) -> list[Any]:
 
 def source(loader: Loader, rec: Record, what: str, test: bool) -> Data:
     """What gives the batches of a model; data that says what is missing if it is not here."""
+    if "table" in rec:
+        return table_parts.made(loader, rec, what)
     if "asked" in rec:
         given: Value | None = loader.value(rec["asked"])
     elif "function" in rec:

@@ -24,6 +24,7 @@ from kshell.kapi.module.forward import inputs_of
 from kshell.kapi.tensor.batch_view import count, reordered, show_part, show_whole, whole_of
 from kshell.kapi.train.model import Data, Model, parts_of
 from kshell.kapi.train.sources import Items, Source, batches, source_of
+from kshell.kapi.train.table_data import TableData, is_table, table_data
 from kshell.kapi.train.user_parts import transform_of
 from kshell.values.base.core import NIL, NULL_J, Dict, List, Special, Value, raw, seq_items
 
@@ -81,6 +82,9 @@ def assign(model: Model, test: bool, x: Any, y: Any) -> int | Special:
 
 def define(model: Model, given: Sequence[Value], test: bool, call: str) -> int | Special:
     """Set new inputs and, if given, targets, or what gives batches of both."""
+    if len(given) > 1 and is_table(given[1]):
+        model.put_data(table_data(given[1:], model.module, call), test)
+        return _batches(model, test)
     if len(given) > 3:
         raise QError(
             f"{call}: up to 3 args expected, (model;inputs;targets) but {len(given)} given"
@@ -117,7 +121,8 @@ def restore(data: Data) -> int | Special:
     """Show the whole data; its size, 0N if that is not known."""
     if isinstance(data, Source):
         data.hide()
-        return NULL_J if data.own else len(data.obj)
+        n = data.rows()
+        return NULL_J if n is None else n
     for tensor in data.tensors():
         show_whole(tensor)
     data.batch, data.hidden = -1, None
@@ -157,7 +162,9 @@ def _replaced(part: Any, order: Tensor) -> Any:
 def shuffle(model: Model) -> None:
     data = model.data
     restore(data)
-    if isinstance(data, Items):
+    if isinstance(data, TableData):
+        data.shuffle(long_of(model.train["shuffleseed"]) or 0)
+    elif isinstance(data, Items):
         data.shuffled(_order(model, data, len(data.obj), "cpu"))
     elif isinstance(data, Source):
         raise CallError("shuffle", f"{data.what} has an order of its own", says=("model",))
@@ -169,10 +176,13 @@ def shuffle(model: Model) -> None:
 
 def begin(model: Model, test: bool) -> int | Special:
     """Start an epoch: restore the whole tensors, shuffle if requested; returns the number of batches."""
-    if not test and model.train["shuffle"]:
+    data = model.data_of(test)
+    if isinstance(data, TableData) and data.at:  # the pass that was left in the middle goes on
+        restore(data)
+    elif not test and model.train["shuffle"]:
         shuffle(model)
     else:
-        restore(model.data_of(test))
+        restore(data)
     return _batches(model, test)
 
 
@@ -180,6 +190,7 @@ def _next_of(model: Model, source: Source, test: bool) -> bool:
     """Show the next batch that a source gives; after the last one, or an error, the next pass begins anew."""
     call, s = "testbatch" if test else "batch", model.settings(test)
     if source.steps is None:
+        source.at = 0
         begin(model, test)
         source.steps = batches(call, source, s, model.module, transform_of(s["transform"]))
     at, found = source.batch + 1, None

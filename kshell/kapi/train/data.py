@@ -47,6 +47,7 @@ from kshell.kapi.train.clip import limit_of
 from kshell.kapi.train.model import Data, Model, parts_of, shown
 from kshell.kapi.train.options import Settings
 from kshell.kapi.train.sources import Source
+from kshell.kapi.train.table_data import is_table
 from kshell.kapi.train.user_parts import function_option, metric_option
 from kshell.values.base.build import collapse, floats, symdict
 from kshell.values.base.core import (
@@ -238,7 +239,7 @@ def _setup(x: Value, test: bool) -> Value:
     flag = flag_of(setting)
     if flag is not None and len(args) == 2:
         return shown(settings, flag)
-    name = name_of(setting)
+    name = None if is_table(setting) else name_of(setting)
     if name is not None:
         return _one_option(model, test, name, args, call)
     found = _named_values(setting, call) if len(args) == 2 else None
@@ -302,6 +303,7 @@ def _values_for(names: Sequence[str], values: Value, call: str) -> Sequence[Valu
     "train(m;pairs)",
     "train(m;inputs[;targets])",
     "train(m;loader)",
+    "train(m;table[;query][;options])",
     held=True,
     effect="reads1",
 )
@@ -312,6 +314,12 @@ def train(x: Value) -> Value:
     Python, or a q function without arguments, which gives `::` after the last batch. A batch is (input;target); of more
     items the last is the target; a dictionary has inputs by name, and the target under labels or target. The number of
     batches is 0N if it is not known.
+
+    A table, or the path of one or of a database, is read part by part, and so may be larger than memory; a query is the
+    text of a template over it. Its last column is the target. Options are a dictionary: x and y name the columns of
+    inputs and targets; nulls is `error, `drop or a number to put in their place; window is the number of rows that are
+    mixed if shuffle is set; vocabulary gives the words of columns of symbols; ahead is how many windows are read
+    before they are used.
 
     These options are listed only if set. accumulate: make a step every so many batches, with the gradient of their mean
     loss. autocast: compute outputs and losses in `bfloat16 or `half as torch's autocast does. gradscale: loss scale for
@@ -340,6 +348,7 @@ def train(x: Value) -> Value:
     "test(m;pairs)",
     "test(m;inputs[;targets])",
     "test(m;loader)",
+    "test(m;table[;query][;options])",
     held=True,
     effect="reads1",
 )
@@ -415,7 +424,8 @@ def _side(x: Value, test: bool, target: bool, call: str) -> Value:
 def _size(x: Value, test: bool, call: str) -> int | Special:
     data = _model_of(x, call).data_of(test)
     if isinstance(data, Source) and data.shown is None:
-        return NULL_J if data.own else len(data.obj)
+        n = data.rows()
+        return NULL_J if n is None else n
     tensors = parts_of(data.x)
     return 0 if not tensors else tensors[0].size(0) if tensors[0].dim() else 1
 
@@ -516,6 +526,8 @@ def testbatch(x: Value) -> Value:
 
 @behaviour("restore", ModelHandle)
 def _restored(h: ModelHandle) -> int | Special:
+    if isinstance(h.obj.data, Source):
+        h.obj.data.at = 0
     return restore(h.obj.data)
 
 

@@ -36,11 +36,12 @@ from kshell.kapi.train.data import both
 from kshell.kapi.train.model import Data, Model, parts_of
 from kshell.kapi.train.options import Settings
 from kshell.kapi.train.records import Record
+from kshell.kapi.train.table_data import TableData
 from kshell.kapi.train.trainer import Trainer, calculator, carried
 from kshell.kapi.train.user_parts import callback_of, metrics_of, transform_of
 from kshell.parallel import group
 from kshell.values.base.core import Value, sym_names
-from kshell.values.session.context import running
+from kshell.values.session.context import running, warn_once
 from kshell.values.session.interrupts import PENDING, stop_here
 from kshell.values.session.progress import Task, clock, line
 
@@ -140,19 +141,28 @@ def _train(model: Model) -> Value:
     def loop() -> None:
         output: Any = None
         batches = batches_of("run", model.data, s, model.module)
-        work, done = _task("run", model.data, s), 0
+        work = _task("run", model.data, s)
+        table = model.data if isinstance(model.data, TableData) else None
+        done = 0 if table is None else table.at // s["tasks"]  # of a pass that goes on
+        began = clock()
         trainer.total = work.total
         while several := list(islice(batches, s["accumulate"])):
             made = trainer.update(several, output, record.note)
             output, loss = made[-1]
             done = trainer.done = done + len(several)
+            if table is not None:
+                table.at = done * s["tasks"]
             if told is not None:
                 told(_state(done, work.total, _mean([found for _, found in made]), record))
             if clock() >= work.line.due:
-                work.tell(done, partial(record.so_far, loss))
+                work.tell(done, partial(_so_far, record, loss, table, clock() - began))
             stepped()
             if PENDING and (work.total is None or done < work.total):
                 stop_here(work.stopped(done))
+        if table is not None:
+            table.at = 0
+            if advice := table.advice(clock() - began):
+                warn_once(f"run: {advice}")
 
     try:
         with_gradients(True, lambda: in_mode(model.module, True, loop))
@@ -160,6 +170,12 @@ def _train(model: Model) -> Value:
         trainer.end()
     record.log("run")
     return record.result(s)
+
+
+def _so_far(record: Record, loss: Any, table: TableData | None, seconds: float) -> dict[str, float]:
+    """What the progress line says besides the batches."""
+    found = record.so_far(loss)
+    return found if table is None else {**found, **table.progress(seconds)}
 
 
 def _mean(found: list[Any]) -> Any:
@@ -237,7 +253,7 @@ both(
     "run",
     "testrun",
     _run,
-    " m|(m;inputs;targets)|(m;loader)",
+    " m|(m;inputs;targets)|(m;loader)|(m;table[;query][;options])",
     "Train a model for one pass over its training data, or over the given data; returns the metrics.",
     "Test a model on its test data, or on the given data; returns the metrics.",
     "q)q:module enlist(`linear;1;1)\nq)m:model(q;loss`mse;opt(`sgd;q))\n"

@@ -39,18 +39,23 @@ class Source(Data):
     """Data from a Python object or a q function. `given` is what the user gave for it; `own` says that it makes batches
     itself, so that the options about them have no meaning."""
 
-    __slots__ = ("given", "obj", "steps", "what")
+    __slots__ = ("at", "given", "obj", "steps", "what")
     own = True
 
     def __init__(self, given: Value, obj: Any, what: str) -> None:
         super().__init__()
         self.given, self.obj, self.what = given, obj, what
+        self.at = 0  # the batch, of all tasks', that a pass begins with: above 0 if it goes on
         # the rest of the pass of which a batch is shown
         self.steps: Iterator[tuple[list[Any], list[Any]]] | None = None
 
     @property
     def there(self) -> bool:
         return True
+
+    def rows(self) -> int | None:
+        """The number of rows; None if there are none of which batches are made here, or it is not known."""
+        return None
 
     def length(self, s: Settings) -> int | None:
         """The number of batches of a pass; None if it is not known before."""
@@ -129,6 +134,9 @@ class Items(Source):
 
     __slots__ = ()
     own = False
+
+    def rows(self) -> int:
+        return len(self.obj)
 
     def length(self, s: Settings) -> int | None:
         size = len(self.obj)
@@ -303,7 +311,7 @@ def batches(
     reader = Reader(m, call)
     opened = source.begin(call, s)
     empty = True
-    for i in range(sys.maxsize):
+    for i in range(source.at, sys.maxsize):
         batch = _next(call, source, opened, i)
         if batch is _END:
             break

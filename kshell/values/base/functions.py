@@ -20,6 +20,8 @@ APPLY = Hook()  # `f[args]` for any value f: values/engine/apply.py
 # q values as Python values, and back, in calls of a program's own Python: embedpy/classes.py
 TO_PYTHON = Hook()
 FROM_PYTHON = Hook()
+# a table of Arrow as one of q: embedpy/frames.py
+FROM_ARROW = Hook()
 # f(*args, **named), with q errors that begin with a name for its exceptions: embedpy/classes.py
 RUN_PYTHON = Hook()
 

@@ -1,0 +1,64 @@
+"""Tables as the data of models in a snapshot: the path and the query, or the rows of one in memory; and the place in
+the pass, with which a run goes on. A query is evaluated when a run asks for rows, not before."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from kshell.kapi.train.table_data import Given, TableData
+from kshell.store import parted, splay
+from kshell.values.base.build import symdict
+from kshell.values.base.core import Dict, Sym, Table, seq_items, sym
+from kshell.values.base.narrow import names_in
+
+if TYPE_CHECKING:
+    from kshell.kapi.checkpoint.from_records import Loader
+    from kshell.kapi.checkpoint.to_records import Saver
+    from kshell.kapi.train.model import Model
+
+Record = dict[str, Any]
+
+
+def record(saver: Saver, d: TableData) -> Record:
+    """The record of a table that is data."""
+    given, name = d.table.source, d.table.name
+    cols = given.cols if isinstance(given, Table) else None
+    if isinstance(cols, parted.PartCols):
+        given, name = sym(f":{os.path.abspath(cols.db.root)}"), cols.name
+    elif isinstance(cols, splay.SplayedCols):
+        given = sym(f":{os.path.abspath(cols.path)}")
+    elif isinstance(given, Sym):
+        given = sym(f":{os.path.abspath(given.s[1:])}")
+    options = {**d.table.options, **d.learned()}
+    return {
+        "table": saver.value(given),
+        "name": name,
+        "query": d.table.query,
+        "options": saver.value(symdict(list(options), list(options.values()))),
+        "place": [d.seed, d.epoch, d.at],
+    }
+
+
+def made(loader: Loader, rec: Record, what: str) -> TableData:
+    """The data of a record; `given_to` says of which model."""
+    source, options = loader.value(rec["table"]), loader.value(rec["options"])
+    texts = rec["name"], rec["query"]
+    if not isinstance(source, Table | Sym) or not isinstance(options, Dict):
+        raise ValueError("a wrong table")
+    if any(text is not None and text.__class__ is not str for text in texts):
+        raise ValueError("a wrong query")
+    names = names_in(options.k)
+    given = Given(source, rec["query"], dict(zip(names, seq_items(options.v), strict=True)))
+    data = TableData(given._replace(name=rec["name"]), None, what)
+    seed, epoch, at = rec["place"]
+    data.seed = None if seed is None else int(seed)
+    data.epoch, data.at = int(epoch), max(0, int(at))
+    return data
+
+
+def given_to(model: Model) -> None:
+    """Let the tables of a model know its module, whose parameters say which type their numbers become."""
+    for data in (model.data, model.testdata):
+        if isinstance(data, TableData):
+            data.module = model.module

@@ -1,0 +1,116 @@
+"""A pass over a table: in memory against the same rows as arrays; in files against a DataLoader, as it is usually
+written over them, with the same model and optimizer. One thread for torch; medians of pairs, with two processors."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, IterableDataset
+
+from kshell.session import Session
+from kshell.values.base import types as T
+from kshell.values.base.core import Table, Vec
+from tests.bench.timing import paired, row
+
+ROWS, WIDTH, BATCH = 100_000, 20, 256
+GROUP = 20_000  # rows of a row group
+NAMES = [f"x{i}" for i in range(WIDTH)]
+TEXT = (
+    f"q:module enlist(`linear;{WIDTH};1);m:model(q;loss`mse;opt(`sgd;q;.01));train(m;`batchsize;{BATCH});"
+    f"k:model(q;loss`mse;opt(`sgd;q;.01));train(k;`batchsize;{BATCH});"
+)
+
+
+class Mapped(Dataset[Any]):
+    """Rows of an array that is a map of a file."""
+
+    def __init__(self, path: str) -> None:
+        self.rows = np.load(path, mmap_mode="r")
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, i: int) -> tuple[torch.Tensor, torch.Tensor]:
+        r = torch.from_numpy(self.rows[i].copy())
+        return r[:-1], r[-1:]
+
+
+class Groups(IterableDataset[Any]):
+    """Batches of the row groups of a Parquet file."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __iter__(self) -> Iterator[Any]:
+        import pyarrow.parquet
+
+        file = pyarrow.parquet.ParquetFile(self.path)
+        worker = torch.utils.data.get_worker_info()
+        groups = range(file.num_row_groups)
+        for g in groups if worker is None else groups[worker.id :: worker.num_workers]:
+            for batch in file.iter_batches(BATCH, row_groups=[g]):
+                columns = [torch.from_numpy(c.to_numpy(zero_copy_only=False).copy()) for c in batch.columns]
+                yield torch.stack(columns[:-1], 1), columns[-1].unsqueeze(1)
+
+
+def report() -> Iterator[str]:
+    folder = tempfile.mkdtemp()
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield from _rows(folder)
+    finally:
+        torch.set_num_threads(threads)
+        shutil.rmtree(folder)
+
+
+def _rows(folder: str) -> Iterator[str]:
+    generator = np.random.default_rng(1)
+    rows = generator.random((ROWS, WIDTH + 1), np.float32)
+    path = os.path.join(folder, "rows.npy")
+    np.save(path, rows)
+    s = Session()
+    s.run(TEXT)
+    names = [*NAMES, "y"]
+    s.names.set("t", Table(names, [Vec(T.E, np.ascontiguousarray(column)) for column in rows.T]))
+    s.run(f"(`$\":{folder}/t/\")set t;train(m;t);")
+    s.run("x:tensor flip value flip delete y from t;y:tensor enlist each t`y;train(k;x;y);")
+    yield row("a table in memory", *paired(lambda: s.run("run m"), lambda: s.run("run k")), 1.3, "arrays")
+
+    s.run(f"train(m;`$\":{folder}/t\")")
+    for workers in (0, 2):
+        peer = _loop(DataLoader(Mapped(path), BATCH, num_workers=workers))
+        yield row("a splayed table", *paired(lambda: s.run("run m"), peer, 3), 0.67, f"DataLoader, {workers} workers")
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        yield "skip Parquet: pyarrow is not installed"
+        return
+    file = os.path.join(folder, "t.parquet")
+    pyarrow.parquet.write_table(pyarrow.table(dict(zip(names, rows.T, strict=True))), file, row_group_size=GROUP)
+    s.run(f"train(m;`$\":{file}\")")
+    for workers in (0, 2):
+        peer = _loop(DataLoader(Groups(file), None, num_workers=workers))
+        yield row("a Parquet file", *paired(lambda: s.run("run m"), peer, 3), 0.67, f"DataLoader, {workers} workers")
+
+
+def _loop(loader: DataLoader[Any]) -> Callable[[], None]:
+    """The loop that most people write."""
+    net = nn.Linear(WIDTH, 1)
+    optimizer, loss_of = torch.optim.SGD(net.parameters(), lr=0.01), nn.MSELoss()
+
+    def run() -> None:
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss_of(net(x), y).backward()
+            optimizer.step()
+
+    return run

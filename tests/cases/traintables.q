@@ -1,0 +1,38 @@
+/ tables as the data of models
+t:([]a:til 10;b:10#1 2f;s:10#`u`v;y:10#0 1f)  /
+q:module enlist(`linear;2;1);m:model(q;loss`mse;opt(`sgd;q;.1));train(m;`batchsize`metrics;(4;`batchloss))  /
+train(m;t;"select a,b,y from t")  / 3
+datasize m  / 10
+count run m  / 3
+count run(m;t;"select a,b,y from t where a<4")  / 1
+train(m;t;"select a,b,y from t where a<4")  / 0N
+datasize m  / 0N
+train(m;delete s from t)  / 3
+train(m;t;`x`y!(`a`b;`y))  / 3
+train(m;t;`x`y!(`a`s;`y))  / 3
+first batch m  / 1b
+tensor input m  / 0 0\n1 1\n2 0\n3 1
+tensor target m  / 0\n1\n0\n1
+train(m;t;`x`y`vocabulary!(`a`s;`y;enlist[`s]!enlist`v`u))  / 3
+batch m  / 1b
+tensor input m  / 0 1\n1 0\n2 1\n3 0
+u:update b:0n from t where i=2  /
+train(m;u;`x`y!(`a`b;`y))  / 'rows 0 to 9 of the table: column b has a null in row 2
+train(m;u;`x`y`nulls!(`a`b;`y;`drop))  / 0N
+count run m  / 3
+train(m;u;`x`y`nulls!(`a`b;`y;-1))  / 3
+train(m;t;"2+2")  / 'train: expected a query of one table, as "select x,y from t where ...", given "2+2"
+train(m;`:nothing)  / 'train: no table at nothing (given nothing)
+train(m;t;enlist[`x]!enlist`nope)  / 'train: x: no column nope
+/ a query that needs all rows
+train(m;t;"select avg a,avg b,first y by s from t")  / 1
+train(m;t;"select a:deltas a,b,y from t")  / 3
+/ the place in a pass
+train(m;delete s from t)  / 3
+train(m;`callback;{if[2=x`batch;'stopped]})  /
+@[run;m;{x}]  / "stopped"
+train(m;`callback;{})  /
+count run m  / 1
+count run m  / 3
+test(m;t;"select a,b,y from t")  / 1
+testrun m;  /
