@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kshell import torch_versions
 from kshell.host.objects.parts import local
 from kshell.values.base import types as T
 from kshell.values.base.core import Table, Vec, sym_vec
@@ -105,6 +106,7 @@ class Steps:
         from torch.overrides import has_torch_function, has_torch_function_unary
 
         original = owner.backward
+        again = torch_versions.asks(original)
         tensor_type, graph_task = torch.Tensor, torch._C._current_graph_task_id
 
         # the method of tensors calls this function too; its arguments are spelled out, since packing them costs more
@@ -119,14 +121,14 @@ class Steps:
             inputs: Any = None,
         ) -> Any:
             # a backward pass inside of another one is a part of that, as torch.utils.checkpoint has them, with
-            # gradients; a class of tensors with a function of its own, and a mode, call this again
+            # gradients; where torch asks a class of tensors or a mode, these call this again
             losses: Sequence[Any] = ()
             if self.apart or (grad_tensors is not None and graph_task() != -1):
                 pass
             elif isinstance(tensors, tensor_type):
-                if not has_torch_function_unary(tensors):
+                if not again or not has_torch_function_unary(tensors):
                     losses = (tensors,)
-            elif tensors.__class__ in (tuple, list) and not has_torch_function(tensors):
+            elif tensors.__class__ in (tuple, list) and not (again and has_torch_function(tensors)):
                 losses = [x for x in tensors if isinstance(x, tensor_type)]
             counts = not (self._inside and self.losses)
             for loss in losses:
