@@ -1,4 +1,4 @@
-# make setup | setup-all | demo | test | test-tail | test-all | lint | check | bench | golden | conformance
+# make setup | setup-all | demo | test | test-with | test-tail | test-all | lint | check | bench | golden | conformance
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -10,7 +10,7 @@ PARALLEL ?= -n $(shell $(PYTHON) -c 'import os; n = os.cpu_count(); print(n + (n
 # what is compiled once is kept, where the environment says otherwise too
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup setup-all demo test test-tail test-all lint check bench golden conformance docs clean
+.PHONY: setup setup-all demo test test-with test-tail test-all lint check bench golden conformance docs clean
 
 setup: $(MARK)
 
@@ -39,6 +39,17 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest $(PARALLEL) -m 'not slow and not extra'
+
+# the same tests with another torch, and the Python of PYTHON, in an environment of their own, which stays; WITH, their own
+# arguments: make test-with TORCH=2.8.0 PYTHON=python3.12 WITH='tests/kapi -x'
+TORCH ?= 2.8.0
+OTHER = .venv-torch$(TORCH)-$(notdir $(PYTHON))
+test-with:
+	test -x $(OTHER)/bin/python || $(PYTHON) -m venv $(OTHER)
+	$(OTHER)/bin/python -m pip install -q --disable-pip-version-check torch==$(TORCH)
+	$(OTHER)/bin/python -m pip install -q --disable-pip-version-check 'pip>=25.1'
+	$(OTHER)/bin/python -m pip install -q --disable-pip-version-check -e . --group test
+	$(OTHER)/bin/python -m pytest $(PARALLEL) -m 'not slow and not extra' $(WITH)
 
 # what `make test` with the same KSHELL_SAMPLE leaves out or skips; of the slow tests one in KSHELL_SLOW
 test-tail: setup-all
@@ -70,4 +81,4 @@ conformance: setup
 		--jobs 2 --out results.json $(ARGS)
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-torch* .mypy_cache .ruff_cache .pytest_cache .hypothesis

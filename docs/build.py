@@ -56,6 +56,8 @@ def section(entry: Entry) -> str:
     lines += [p.strip() + "\n" for p in prose]
     if entry.target.startswith("torch."):
         lines += [f"PyTorch: `{entry.target}`", ""]
+    if entry.first_torch:
+        lines += [f"Needs torch {entry.first_torch} or later.", ""]
     options = options_of(entry)
     if options:
         lines += ["| option | type | default | |", "|---|---|---|---|"]

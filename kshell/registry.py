@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
+from kshell import torch_versions
 from kshell.entry_kinds import ENTRIES, KINDS, TOPICS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -46,7 +47,8 @@ class Entry:
     """The registry's record for one name. `fns` maps argument counts to functions (-1: any count); `forms` are the ways
     to call it; `doc` is the help text, whose first line is the summary and whose `q)` lines are examples; `target` the
     dotted name of the torch function or class behind it, resolved on first use; `topic` its family, from its file;
-    `since` the program it is known from; `effect` the side effect of a call: "none"; "changes" something persistent;
+    `since` the program it is known from; `first_torch` the first version of torch that has what it needs, if not all
+    that kshell works with have it; `effect` the side effect of a call: "none"; "changes" something persistent;
     "opens" or runs something; "reads1": reads with up to one argument (or another number), and changes with more;
     "own": depends on the arguments, and the function checks itself. None means undeclared, and counts as "changes".
     `reval` relies on it. `record` holds further fields for this kind of entry, an object of a class from the room that
@@ -56,6 +58,7 @@ class Entry:
         "doc",
         "effect",
         "file",
+        "first_torch",
         "fns",
         "forms",
         "infix",
@@ -87,8 +90,9 @@ class Entry:
         line: int = 0,
         record: Any = None,
         effect: str | None = None,
+        first_torch: str = "",
     ) -> None:
-        self.effect = effect
+        self.effect, self.first_torch = effect, first_torch
         self.name, self.kind, self.fns, self.forms, self.doc = name, kind, fns or {}, forms, doc
         self.options, self.infix, self.qtype, self.target = options, infix, qtype, target
         self.topic, self.since, self.file, self.line, self.record = topic, since, file, line, record
@@ -123,8 +127,14 @@ class Entry:
                 groups[-1][1].append(line)
         return groups
 
+    def available(self) -> None:
+        """Refuse to use the entry if the torch that is there is too old for it."""
+        if self.first_torch:
+            torch_versions.refuse(self.name, self.first_torch)
+
     def resolve(self) -> Any:
         """The torch object named by `target`."""
+        self.available()
         package, _, attributes = self.target.partition(".")
         target: Any = importlib.import_module(package)
         for attribute in attributes.split("."):

@@ -21,7 +21,7 @@ from zlib import crc32
 import pytest
 from hypothesis import settings
 
-from tests.support import warm
+from tests.support import versions, warm
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 settings.register_profile("ci", derandomize=True, deadline=None)  # time is measured by the benchmarks
@@ -37,6 +37,10 @@ gc.disable()  # until all tests are collected: what that makes stays
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    left_out = [text for report in terminalreporter.getreports("passed") for name, text in report.user_properties
+                if name == "left out" and report.when == "call"]
+    for text in sorted(set(left_out)):
+        terminalreporter.write_line(f"{text}: {left_out.count(text)} line(s) of tests/cases left out")
     terminalreporter.write_line(f"Of the sampled tests, KSHELL_SAMPLE={SAMPLE} draws the same again.")
 
 
@@ -71,8 +75,11 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """A sampled test that is not drawn counts as slow; a slow one that is not drawn is left out. Which folder a test's file
+    """Tests of what this torch is too old for are skipped, with the reason. A sampled test that is not drawn counts as slow; a slow one that is not drawn is left out. Which folder a test's file
     stands in makes no difference. Of tests that are asked for by name all are drawn."""
+    for item in items:
+        if reason := versions.of_item(item):
+            item.add_marker(pytest.mark.skip(reason=reason))
     if any("::" in arg for arg in config.args):
         return
     draw = Draw()

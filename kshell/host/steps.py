@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kshell import torch_versions
 from kshell.host.objects.parts import local
 from kshell.values.base import types as T
 from kshell.values.base.core import Table, Vec, sym_vec
@@ -66,6 +67,7 @@ class Steps:
         self._inside = False  # does an optimizer step?
         self._unsettled = 0
         self._offset = time.time() - perf_counter()
+        self._asked = False  # are classes of tensors asked how `backward` is called?
         self._undo: list[Callable[[], None]] = []
 
     # ------------------------------------------------------------ torch's hooks
@@ -124,6 +126,7 @@ class Steps:
         from torch.overrides import has_torch_function_unary
 
         original, tensor_type = owner.backward, torch.Tensor
+        self._asked = torch_versions.asks(original)
 
         # the method of tensors calls this function too; its arguments are spelled out, since packing them costs more
         # than all else here
@@ -175,10 +178,10 @@ class Steps:
         from torch.overrides import has_torch_function
 
         # a backward pass inside of another one is a part of that, as torch.utils.checkpoint has them, with gradients; a
-        # class of tensors with a function of its own, and a mode, call `backward` again
+        # class of tensors with a function of its own, and a mode, call `backward` again where torch asks them
         inside = grad_tensors is not None and torch._C._current_graph_task_id() != -1
         given = tensors if tensors.__class__ in (tuple, list) else (tensors,)
-        if self.apart or inside or has_torch_function(given):
+        if self.apart or inside or (self._asked and has_torch_function(given)):
             return
         counts = not (self._inside and self.losses)
         for loss in given:

@@ -15,6 +15,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from kshell import torch_versions
 from kshell.nn.seq import chain
 from kshell.parallel import collect, group, meet
 from kshell.parallel.calculations import Calculation, Shared, in_backward
@@ -336,8 +337,7 @@ class Sharded(Shared):
 
     def reset(self) -> None:
         """Release gathered parameters and the remains of a failed computation."""
-        m: Any = self._m()
-        m.reset_iter_state()
+        torch_versions.begin_anew(self._m())
         self.open = False
 
     def run(self, part: Part, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -415,6 +415,7 @@ def shard(m: nn.Module, text_of: Callable[[BaseException], str] = str) -> dict[i
     made, parts = Sharded(m, text_of), list(layers(m))
     for part in (*parts, m):
         fully_shard(part, mesh=mesh, reshard_after_forward=True)
+        torch_versions.mean_of(part, mesh.device_type)
     for part in (m, *parts):
         made.take(part, paths[part])
     after = dict(m.named_parameters(remove_duplicate=False))

@@ -15,6 +15,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
+from kshell import torch_versions
 from kshell.parallel.launch import LISTEN, PARENT
 
 TIMEOUT = 60.0  # timeout in seconds
@@ -160,9 +161,10 @@ def _form() -> None:
     import torch.distributed as dist
 
     before = _sockets()
-    dist.init_process_group(
-        store=dist.PrefixStore(f"group {_JOB.generation}", _JOB.store), **_JOB.options
-    )
+    with torch_versions.joining():
+        dist.init_process_group(
+            store=dist.PrefixStore(f"group {_JOB.generation}", _JOB.store), **_JOB.options
+        )
     _JOB.sockets = {key: name for key, name in _sockets().items() if before.get(key) != name}
 
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 import torch.distributed as dist
 
+from kshell import torch_versions
 from kshell.parallel import group
 
 R = TypeVar("R")
@@ -91,10 +92,7 @@ def _device() -> str:
     return "cuda" if dist.get_backend() == "nccl" else "cpu"
 
 
-# its name since torch 2.13
-_gather_flat: Callable[[Any, Any], Any] = getattr(
-    dist, "all_gather_single", dist.all_gather_into_tensor
-)
+_gather_flat: Callable[[Any, Any], Any] = torch_versions.gathering(dist)
 
 
 def _gather(mine: torch.Tensor) -> list[Any]:

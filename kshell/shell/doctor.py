@@ -11,6 +11,8 @@ from importlib import metadata
 from typing import Any, NamedTuple
 
 import kshell
+from kshell import k_api, registry, torch_versions
+from kshell.torch_versions import numbers
 
 # what the packages of an extra add; which these are and their versions is in the metadata of kshell
 ADDS = {
@@ -51,7 +53,7 @@ def report() -> tuple[list[str], bool]:
             state, good = _state(need)
             fits = fits and good
             lines.append(f"  {need.package:<20}{state}")
-    lines += ["", *_devices(), "", "optional:"]
+    lines += ["", *_devices(), *_lacking(), "", "optional:"]
     for need in needs:
         if need.extra:
             state, good = _state(need)
@@ -96,9 +98,15 @@ def fits(version: str, versions: str) -> bool:
     return True
 
 
-def numbers(version: str) -> list[int]:
-    """The numbers of a version, without what a build adds to it."""
-    return [int(part) for part in re.findall(r"\d+", version.partition("+")[0])[:3]]
+def _lacking() -> list[str]:
+    """What the torch that is there is too old for."""
+    k_api.load_kapi()
+    names = [
+        f"{entry.name} (torch {entry.first_torch})"
+        for entry in registry.every()
+        if entry.first_torch and torch_versions.before(entry.first_torch)
+    ]
+    return [f"not in torch {torch_versions.here()}: {', '.join(names)}"] if names else []
 
 
 def _devices() -> list[str]:

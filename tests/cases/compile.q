@@ -11,7 +11,7 @@ backward Sum forward(q;3 2#1e)  /
 count gradtable q  / 4
 compile(q;0b)  /
 y~evaluate(q;3 2#1e)  / 1b
-compile(q;`foo)  / 'compile: unrecognized backend `foo, expecting one of `cudagraphs`inductor`openxla`tvm`eager`aot_eager
+@[compile;(q;`foo);like[;"compile: unrecognized backend `foo, expecting one of `cudagraphs`inductor*`eager`aot_eager*"]]  / 1b
 compile(q;3)  / 'compile: expected backend or flag, given long scalar
 compile(q;`eager;1)  / 'compile: expecting 1-2 args, given 3
 compile 3  / 'compile: expecting module or model, given long scalar
@@ -47,6 +47,6 @@ compile[({'"own"};`eager)]1 2e  / 'own
 compile[({x mmu x};`eager)]2 3#1e  / 'mmu: a and b must have same reduction dim, but got [2, 3] X [2, 3].
 f`a  / 'compile: expecting tensor or array for input, given symbol scalar
 f[]  / 'compile: expecting tensors or arrays, given nothing
-compile({x};`zz)  / 'compile: unrecognized backend `zz, expecting one of `cudagraphs`inductor`openxla`tvm`eager`aot_eager
+@[compile;({x};`zz);{31#x}]  / "compile: unrecognized backend `"
 compile({x};0b)  / 'compile: expected backend, given boolean scalar
 compile({x};`eager;2)  / 'compile: expecting 1-2 args, given 3

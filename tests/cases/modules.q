@@ -415,7 +415,8 @@ child(r;`fn;`tanh);childnames r  / `q1`fn
 r:module(`recur;(`lstm;2;3));child(r;`lstm;(`gru;2;3));childnames r  / ,`gru
 f:module seq(`sequential;(`linear;2;1));o:opt(`lbfgs;f);g:{nograd o;e:mse(forward(f;4 2#1e);4 1#1e);backward e;e}  /
 step(o;g);child(f;`0;(`linear;2;1;0b));a:tensor w:parm(f;`0.weight);step(o;g);a~tensor w  / 0b
-o:opt(`muon;c:module(`sequential;(`linear;2;2;0b)));child(c;`0;(`linear;2;2))  / 'opt: muon takes parameters of 2 dimensions, parameter[1] has 1
+c:module(`sequential;(`linear;2;2;0b))  /
+o:opt(`muon;c);child(c;`0;(`linear;2;2))  / 'opt: muon takes parameters of 2 dimensions, parameter[1] has 1
 options child(c;`0)  / in  | 2\nout | 2\nbias| 0b
 / weights that modules share stay shared: in a state the name of the first stands for the others
 m:module seq(`sequential;(`embed;`tok;6;3);(`callback;`out;"{[m;x]matmul(x;transpose parm(m;`weight))}"))  /

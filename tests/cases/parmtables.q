@@ -73,10 +73,7 @@ n:module enlist(`linear;2;1);q:opt(`lbfgs;n)  /
 parmtable(n;([]name:enlist`bias;lr:.5))  / 'parmtable: lbfgs optimizer has a single parameter group (given module, table)
 parmtable(n;([]name:`bias`weight;lr:.5))  /
 lr q  / ,0.5
-r:opt(`muon;(n;`weight))  /
-parmtable(r;([]name:enlist`weight;momentum:.5))  /
-free q  /
-parmtable(n;([]name:enlist`bias;parmgroup:0))  / 'opt: muon takes parameters of 2 dimensions, parameter[0] has 1
+r:opt(`muon;(n;`weight));parmtable(r;([]name:enlist`weight;momentum:.5));free q;parmtable(n;([]name:enlist`bias;parmgroup:0))  / 'opt: muon takes parameters of 2 dimensions, parameter[0] has 1
 count parmtable opt`sgd  / 0
 exec name from parmtable opt(`sgd;vector(1 2e;3 4e))  / `0`1
 q:module enlist(`linear;2;1)  /

@@ -19,7 +19,7 @@ q:.p.eval["Ta(4)"]`; count options q  / options: Python made this Ta, with what 
 q:.p.eval["Ta(4)"]`; objtype q  / `Ta
 module enlist(`Ta;1;2;3)  / 'Ta: expecting up to 2 positional args, 4 given
 module enlist(`Ta;`n`m!1 2)  / 'Ta: unrecognized option `m
-module enlist(`Ta;"ab")  / 'Ta: TypeError: empty(): argument 'size' (position 1) must be tuple of ints, but found element of type str at pos 0
+@[module;enlist(`Ta;"ab");{x like"Ta: TypeError: empty()*"}]  / 1b
 module`Tz  / 'module: unrecognized module type: `Tz
 module enlist(`os.system;"x")  / 'module: unrecognized module type: `os.system
 module`module`options!(`os.system;(enlist`command)!enlist"x")  / 'module: unrecognized module type: `os.system

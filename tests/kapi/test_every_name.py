@@ -62,7 +62,7 @@ setting`cuda|torch.cuda.is_available()
 setting`openmp|torch.backends.openmp.is_available()
 [setting`deterministic,1;r:setting`deterministic;setting`deterministic,0;r]|1
 version()|torch.__version__.split("+")[0]
-version[]|float(".".join(torch.__version__.split(".")[:2]))
+version[]|sum(int(n) / 100**i for i, n in enumerate(torch.__version__.split("+")[0].split(".")))
 first config()|torch.__config__.show().split("\\n")[0]
 options t|dict(device=str(T.device), dtype="double", layout="strided", gradient="nograd", pin="unpinned", memory="contiguous")
 (options tensor(1 2e;`grad))`dtype`gradient|["float", "grad"]

@@ -22,8 +22,9 @@ pytestmark = pytest.mark.xdist_group("source")  # each file is parsed once
 # package: what of kshell it may import
 TABLE = {
     "entry_kinds": {"registry"},  # for annotations alone
-    "registry": {"entry_kinds"},
+    "registry": {"entry_kinds", "torch_versions"},
     "errors": set(),
+    "torch_versions": {"errors"},  # what versions of torch differ in
     "lazy_package": set(),
     "values": {"errors", "registry"},
     "parse": {"errors"},
@@ -33,8 +34,8 @@ TABLE = {
     "lang": {"ipc", "parse", "values", "store", "registry", "errors"},
     "nn": {"errors", "lazy_package"},
     "optim": {"errors", "parallel", "lazy_package"},
-    "parallel": {"errors", "nn", "lazy_package"},
-    "kapi": {"values", "store", "checkpoints", "entry_kinds", "registry", "errors", "nn", "optim", "parallel"},
+    "parallel": {"errors", "torch_versions", "nn", "lazy_package"},
+    "kapi": {"values", "store", "checkpoints", "entry_kinds", "registry", "errors", "torch_versions", "nn", "optim", "parallel"},
     "extend": {"kapi", "entry_kinds", "registry", "errors", "values", "families"},  # of the last, what is asked for by name
     "families": {"extend", "errors", "optim", "parallel", "registry", "lazy_package"},
     "k_api": {"kapi", "families", "registry"},
@@ -43,11 +44,11 @@ TABLE = {
     "session_port": {"ipc", "lang", "errors", "values"},
     "session_lines": {"lang", "registry", "errors", "values", "parse"},
     "session": {"session_lines", "session_port", "session_job", "session_prompt", "k_api", "lang", "kapi", "registry", "errors", "values"},
-    "shell": {"session", "k_api", "entry_kinds", "registry", "parse", "errors", "values", "attach"},
+    "shell": {"session", "k_api", "entry_kinds", "registry", "parse", "errors", "torch_versions", "values", "attach"},
     "python": {"lazy_package", "session", "registry", "errors", "values", "lang", "kapi"},
     "embedpy": {"python", "lang", "kapi", "registry", "errors", "values"},
     "attach": {"ipc", "values", "errors"},
-    "host": {"attach", "shell", "python", "ipc", "kapi", "lang", "parse", "values", "registry", "errors"},
+    "host": {"attach", "shell", "python", "ipc", "kapi", "lang", "parse", "values", "registry", "errors", "torch_versions"},
     "embedding": {"python", "shell", "errors"},
     "notebook": {"python", "shell", "entry_kinds", "registry", "parse", "errors", "values"},
     "kernel": {"python", "notebook", "errors"},
@@ -98,7 +99,8 @@ ROOMS = {
 }
 FULLEST = 20  # files of a folder; the verbs are one file a topic
 # a foreign package and the only packages that may import it
-OWNERS = {"pyparsing": {"parse"}, "prompt_toolkit": {"shell"}, "torch": {"kapi", "families", "nn", "optim", "parallel", "host"}}
+OWNERS = {"pyparsing": {"parse"}, "prompt_toolkit": {"shell"},
+          "torch": {"kapi", "families", "nn", "optim", "parallel", "host", "torch_versions"}}
 FILES = sorted(ROOT.rglob("*.py"))
 
 

@@ -218,6 +218,7 @@ def entry_named(kind: str, what: str, name: str) -> Entry:
     if found is None:
         called = _called(kind)
         raise unknown(what, name, called, stand=called)
+    found.available()
     return found
 
 

@@ -7,13 +7,14 @@ handles).
 
 from __future__ import annotations
 
+import linecache
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kshell import parallel, registry
+from kshell import parallel, registry, torch_versions
 from kshell.errors import (
     ERRORS,
     Q_FILE,
@@ -110,6 +111,10 @@ _WAYS_OUT = (
         "and [] at entry",
         "pass the tensors as one list, followed by the dimension: stack((a;b);1)",
     ),
+    (
+        "found dtype long but expected",
+        "torch before 2.13 takes targets of the output's type alone: to(y;`float)",
+    ),
     ("only tensors of floating point", "make the values floats: 1 2e or 1 2f; 1 2 are longs"),
 )
 
@@ -124,9 +129,19 @@ VALUELESS = "a tensor has no values while its function is compiled"
 
 
 def _of_class(exc: BaseException, message: str) -> str:
-    """Text for an exception whose message is empty or just its class name, as torch's may be."""
-    zero = isinstance(exc, ZeroDivisionError) or message
-    return "division by zero" if zero else type(exc).__name__
+    """Text for an exception whose message is empty or just its class name, as torch's may be; of an assertion, what it
+    says, which is expected."""
+    if isinstance(exc, ZeroDivisionError) or message:
+        return "division by zero"
+    place = exc.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    if isinstance(exc, AssertionError) and place is not None:
+        line = linecache.getline(place.tb_frame.f_code.co_filename, place.tb_lineno).strip()
+        asserted = line.removeprefix("assert ").replace("self.", "")
+        if asserted != line:
+            return f"expected {asserted}"
+    return type(exc).__name__
 
 
 def mapped(name: str, exc: BaseException) -> QError:
@@ -355,12 +370,23 @@ def _door(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def _from(first_torch: str, name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
+    """fn, which an older torch than the first that has it refuses."""
+
+    def run(*args: Value) -> Value:
+        torch_versions.refuse(name, first_torch)
+        return fn(*args)
+
+    return run
+
+
 def api(
     name: str,
     *forms: str,
     arity: int | tuple[int, ...] = 1,
     held: bool = False,
     effect: str | None = None,
+    first_torch: str = "",
     **fields: Any,
 ) -> Callable[[F], F]:
     """Register a k-api function behind the gateway: fn(x), where x is the argument list from q (`()`, `::`, a value, a
@@ -369,14 +395,16 @@ def api(
     Interrupts wait until the call ends. `effect` declares the side effects of the call, as in the registry: "none" if
     it only computes. A file can declare it once for all its functions, as EFFECT; without a declaration the function
     counts as one that changes things, which `reval` rejects. `held` marks calls that must not be interrupted at all,
-    such as a step or an edit of shared objects: the whole call is then protected, whoever makes it. The docstring is
-    the help text. The decorated function itself is returned unchanged, for use from Python.
+    such as a step or an edit of shared objects: the whole call is then protected, whoever makes it. `first_torch` is
+    the first version of torch that has what it needs. The docstring is the help text. The decorated function itself is
+    returned unchanged, for use from Python.
     """
 
     def register(fn: F) -> F:
         does = effect or fn.__globals__.get("EFFECT")
         note = carried_out(name) if does == "changes" else ""
         inner = guarded(name, does, held_section(fn, note) if held else fn)
+        inner = _from(first_torch, name, inner) if first_torch else inner
         run: Any = _door1(name, inner) if arity == 1 else _door(name, inner)
         run.__code__ = run.__code__.replace(
             co_filename=fn.__code__.co_filename,
@@ -385,7 +413,9 @@ def api(
         )
         run.__doc__, run.__module__, run.__wrapped__ = fn.__doc__, fn.__module__, fn
         whole(run.__code__)
-        registry.api(name, *forms, arity=arity, asks=True, effect=does, **fields)(run)
+        registry.api(
+            name, *forms, arity=arity, asks=True, effect=does, first_torch=first_torch, **fields
+        )(run)
         return fn
 
     return register

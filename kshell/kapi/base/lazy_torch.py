@@ -1,4 +1,5 @@
-"""torch, imported on first use, so that registering the k-api costs nothing."""
+"""torch, imported on first use, so that registering the k-api costs nothing. What older versions do otherwise is mended
+(kshell/torch_versions.py)."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import sys
 import warnings
 from typing import Any
 
+from kshell import torch_versions
 from kshell.errors import QError, first_line
 from kshell.values.session.interrupts import HOLD
 from kshell.values.session.restrict import lifted
@@ -18,7 +20,7 @@ class _Torch:
     """torch, imported on first use; attributes are cached after the first look-up."""
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(load(), name)
+        found = torch_versions.mended(name, getattr(load(), name))
         self.__dict__[name] = found
         return found
 
@@ -59,6 +61,7 @@ def _import() -> None:
     if problem:
         raise QError(problem, hint="kshell --doctor shows what is there")
     module.sparse.check_sparse_tensor_invariants.enable()  # otherwise a bad index would crash the process later
+    torch_versions.mend(module)
     if not _MODULE:
         _MODULE.append(module)
 

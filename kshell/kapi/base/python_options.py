@@ -86,9 +86,7 @@ def _annotated(annotation: Any) -> tuple[str, type]:
     """The type of an option for an annotation, empty if it says none, and the class of a sequence."""
     if annotation is inspect.Parameter.empty:
         return "", list
-    text = annotation if isinstance(annotation, str) else _text(annotation)
-    text = text.replace(" ", "").removeprefix("typing.")
-    text = re.sub(r"^Optional\[(.*)\]$", r"\1", text).removesuffix("|None")
+    text = annotation_text(annotation)
     found = _SEQUENCE.match(text)
     if found:
         sequence = tuple if found[1].lower() == "tuple" else list
@@ -101,8 +99,13 @@ def annotated(p: inspect.Parameter) -> str:
     return _annotated(p.annotation)[0]
 
 
-def _text(annotation: Any) -> str:
-    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
+def annotation_text(annotation: Any) -> str:
+    """The text of an annotation without blanks, and without None where that is the alternative to something else."""
+    text = annotation
+    if not isinstance(annotation, str):
+        text = annotation.__name__ if isinstance(annotation, type) else str(annotation)
+    text = text.replace(" ", "").removeprefix("typing.")
+    return re.sub(r"^Optional\[(.*)\]$", r"\1", text).removesuffix("|None")
 
 
 def _param(p: inspect.Parameter) -> Param:

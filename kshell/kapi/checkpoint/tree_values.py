@@ -187,7 +187,10 @@ class _Reader(ToQ):
         if isinstance(v, np.ndarray | np.generic):
             return self._array(np.asarray(v))
         if isinstance(v, datetime.datetime | datetime.date | datetime.timedelta | datetime.time):
-            return _time(v)
+            try:
+                return _time(v)
+            except QError:  # earlier or later than q's type reaches
+                return self.value(str(v))
         if isinstance(v, uuid.UUID):
             return seq_items(guid_vec([v.bytes]))[0]
         if loaded() and isinstance(v, torch.Tensor):
@@ -226,7 +229,7 @@ def _time(v: Any) -> Value:
         if isinstance(v, datetime.date)
         else np.timedelta64(v, "us")
     )
-    return regular(*typed(np.asarray(made if is_date else made.astype(f"{made.dtype.kind}8[ns]"))))
+    return regular(*typed(np.asarray(made)))
 
 
 def _bytes(v: bytes | bytearray) -> Any:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from textwrap import wrap
 
-from kshell import registry
+from kshell import registry, torch_versions
 from kshell.entry_kinds import KINDS, TOPICS, answers, by_lead
 from kshell.errors import UNSAID, CallError
 from kshell.kapi.base.args import is_empty, length_of, unknown
@@ -388,11 +388,12 @@ def entry_text(entry: Entry, width: int = 0) -> str:
     doc = inspect.cleandoc(entry.doc)
     told, _, example = doc.partition("\n\nq)")
     target = f"PyTorch: {entry.target}" if entry.target.startswith("torch.") else ""
+    needs = torch_versions.needs(entry.first_torch).capitalize() if entry.first_torch else ""
     options = "\n".join(_options_text(options_of(entry), width))
     parts = [
         "\n".join(forms_of(entry)),
         _filled(told, width),
-        target,
+        "\n".join(line for line in (target, needs) if line),
         options,
         f"q){example}" if example else "",
     ]

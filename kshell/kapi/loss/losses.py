@@ -68,6 +68,7 @@ def row(
     most: int = 2,
     eg: str = "",
     out: str = "",
+    first_torch: str = "",
     **fields: Any,
 ) -> Entry:
     """Register a loss: torch class, options, number of tensors; `eg` are arguments for an example call of the function
@@ -81,6 +82,7 @@ def row(
             topic="losses",
             since="ktorch",
             target=f"torch.nn.{target}",
+            first_torch=first_torch,
             file=_HERE,
             record=LossRecord(n=(least, most), eg=(eg, out), **fields),
         )

@@ -70,7 +70,7 @@ def _binary(
     example: str,
     inplace: bool = True,
     options: str = "",
-    half: Callable[..., None] | None = None,
+    **fields: Any,
 ) -> Row:
     return row(
         name,
@@ -80,7 +80,7 @@ def _binary(
         inputs=2,
         inplace=f"{torch_name}_" if inplace else "",
         options=options,
-        half=half,
+        **fields,
     )
 
 
@@ -239,6 +239,7 @@ _POINTWISE = (
         "nextafter",
         "The next floating-point number after x towards y.",
         "0<nextafter(0f;1f)|1b",
+        first_gradient="2.13",
     ),
     _binary("hypot", "hypot", "The square root of the sum of squares.", "hypot(3f;4f)|5f"),
     _binary("gcd", "gcd", "The greatest common divisor.", "gcd(12 18;8)|4 2"),

@@ -186,6 +186,7 @@ ROWS = (
         options=_DIM,
         outputs=2,
         last=True,
+        first_gradient="2.12",
     ),
     Row(
         "argmax",

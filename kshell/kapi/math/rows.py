@@ -13,6 +13,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kshell import torch_versions
 from kshell.errors import CallError, QError
 from kshell.kapi.base import guard
 from kshell.kapi.base.args import (
@@ -77,6 +78,8 @@ class Row(NamedTuple):
     half: Callable[..., None] | None = None
     writes: tuple[int, ...] = ()
     numbers: tuple[int, ...] = ()
+    first_torch: str = ""  # the first version of torch that has it, as in the registry
+    first_gradient: str = ""  # the first that has its gradient
 
 
 def APART(name: str, *inputs: Any, **options: Any) -> None:
@@ -388,7 +391,7 @@ def _resolve(row: Row, cache: list[Callable[..., Any]]) -> Callable[..., Any]:
 def _in_place(row: Row, x: Value, tensors: Sequence[Any], options: dict[str, Any]) -> Value:
     """Write the result to the first input: a tensor is changed in place; for an array, a changed copy is returned."""
     target = tensors[0] if x.__class__ is TensorHandle else to_tensor(x)
-    method = getattr(torch.Tensor, row.inplace) if isinstance(row.inplace, str) else row.inplace
+    method = _method(row.inplace) if isinstance(row.inplace, str) else row.inplace
     change = functools.partial(guard.guarded(row.name, method, row.half), target)
     if row.half is None or x.__class__ is not TensorHandle:
         change(*tensors[1:], **options)
@@ -399,6 +402,11 @@ def _in_place(row: Row, x: Value, tensors: Sequence[Any], options: dict[str, Any
         with guard.kept((target,)):
             change(*tensors[1:], **options)
     return NIL if x.__class__ is TensorHandle else to_q(target, copy=False)
+
+
+def _method(name: str) -> Callable[..., Any]:
+    """The method of tensors with a name."""
+    return torch_versions.mended(f"Tensor.{name}", getattr(torch.Tensor, name))
 
 
 def forms(row: Row) -> tuple[str, ...]:
@@ -425,6 +433,16 @@ def register(rows: Sequence[Row], topic: str) -> None:
         run = function(row)
         expression, _, output = row.example.partition("|")
         shown = output.replace("\\n", "\n")
-        run.__doc__ = f"{row.doc}\n\nq){expression}\n{shown}\n"
+        first = row.first_gradient
+        gradient = f" Its gradient needs torch {first} or later." if first else ""
+        run.__doc__ = f"{row.doc}{gradient}\n\nq){expression}\n{shown}\n"
         target = row.target if isinstance(row.target, str) else ""
-        api(row.name, *forms(row), topic=topic, target=target, since=row.since, record=row)(run)
+        api(
+            row.name,
+            *forms(row),
+            topic=topic,
+            target=target,
+            since=row.since,
+            first_torch=row.first_torch,
+            record=row,
+        )(run)

@@ -160,7 +160,8 @@ def _register(name: str) -> None:
         f"q){call}\n{shown}\n"
     )
     form = f"{name}({';'.join(inputs)}[;options..])"
-    api(name, form, since="kshell" if name in ("gelu", "mish", "silu") else entry.since)(run)
+    since = "kshell" if name in ("gelu", "mish", "silu") else entry.since
+    api(name, form, since=since, first_torch=entry.first_torch)(run)
 
 
 for _name in _EXAMPLES:

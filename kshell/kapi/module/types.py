@@ -78,11 +78,12 @@ def row(
     args: str = "",
     also: Given | None = None,
     since: str = "ktorch",
+    first_torch: str = "",
     **fields: Any,
 ) -> Entry:
     """Register a module type. `eg` are example values for the required options, in order, and `also` for others; `args`
-    is the call in the help text's example, if different; `since` says whose name it is. Further fields are those of
-    ModuleRecord (kapi/module/options.py)."""
+    is the call in the help text's example, if different; `since` says whose name it is, `first_torch` which version of
+    torch has it first. Further fields are those of ModuleRecord (kapi/module/options.py)."""
     example = dict(
         zip([option.name for option in options if option.default is REQUIRED], eg, strict=True)
     )
@@ -97,6 +98,7 @@ def row(
             topic=_TOPIC[kind],
             target=target if "." in target else f"torch.nn.{target}",
             since=since,
+            first_torch=first_torch,
             file=lines.f_code.co_filename,
             line=lines.f_lineno,
             record=KINDS[kind].record(example=example, **fields),
@@ -105,7 +107,12 @@ def row(
 
 
 def module(
-    name: str, *options: Option, kind: str = "module", since: str = "kshell", **fields: Any
+    name: str,
+    *options: Option,
+    kind: str = "module",
+    since: str = "kshell",
+    first_torch: str = "",
+    **fields: Any,
 ) -> Callable[[type], type]:
     """Register a torch module class as a module type, as a decorator; its docstring is the help text.
 
@@ -125,6 +132,7 @@ def module(
                 options=with_defaults(cls, options) or signature_options(cls),
                 target=f"{cls.__module__}.{cls.__qualname__}",
                 since=since,
+                first_torch=first_torch,
                 file=code.co_filename if code else "",
                 line=code.co_firstlineno if code else 0,
                 record=KINDS[kind].record(cls=cls, **fields),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kshell import registry
+from kshell import registry, torch_versions
 from kshell.errors import CallError, QError
 from kshell.kapi.base.handles import SchedulerHandle, table
 from kshell.kapi.base.lazy_torch import torch
@@ -232,7 +232,11 @@ _FOUND: dict[str, tuple[Callable[[Any, Opt], Any], ...]] = {
     "swa_lr": (_of_groups("swa_lr"),),
     "step_size_up": (lambda x, o: round(x.total_size * x.step_ratio),),
     "step_size_down": (lambda x, o: round(x.total_size - x.total_size * x.step_ratio),),
-    "anneal_strategy": (lambda x, o: x._anneal_strategy, lambda x, o: x._anneal_func_type),
+    "anneal_strategy": (
+        lambda x, o: x._anneal_strategy,
+        lambda x, o: x._anneal_func_type,
+        lambda x, o: torch_versions.annealing(x),
+    ),
     "pct_start": (_rises,),
     "three_phase": (lambda x, o: len(x._schedule_phases) == 3,),
     "div_factor": (lambda x, o: o.groups[0]["max_lr"] / o.groups[0]["initial_lr"],),

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kshell import optim, registry
+from kshell import optim, registry, torch_versions
 from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base import guard
 from kshell.kapi.base.args import entry_named, parse_options
@@ -94,6 +94,7 @@ def row(
     doc: str,
     *options: Option,
     since: str = "ktorch",
+    first_torch: str = "",
     at: FrameType | None = None,
     **hooks: Any,
 ) -> Entry:
@@ -118,6 +119,7 @@ def row(
             target=target,
             topic=topic,
             since=since,
+            first_torch=first_torch,
             file=at.f_code.co_filename,
             line=at.f_lineno,
             record=OptimizerRecord(**hooks),
@@ -175,6 +177,8 @@ def options_of(entry: Entry) -> tuple[Option, ...]:
 def how_of(entry: Entry) -> tuple[Option, ...]:
     """The implementation flags of the optimizer's class; they are given by name only."""
     record = optimizer_record(entry)
+    if entry.first_torch and torch_versions.before(entry.first_torch):
+        return ()
     if record.how is None:
         taken = {option.torch or option.name for option in options_of(entry)}
         parameters = inspect.signature(class_of(entry)).parameters

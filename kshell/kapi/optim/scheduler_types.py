@@ -18,6 +18,7 @@ from kshell.entry_kinds import answers
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import entry_named, parse_options
 from kshell.kapi.base.convert import kname
+from kshell.kapi.base.python_options import annotation_text
 from kshell.kapi.optim.optimizer import TorchRecord, class_of
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.base.core import NIL, NULL_J, List, Sym, Value
@@ -53,6 +54,7 @@ def row(
     doc: str,
     *options: Option,
     since: str = "kshell",
+    first_torch: str = "",
     at: FrameType | None = None,
     **hooks: Any,
 ) -> Entry:
@@ -68,6 +70,7 @@ def row(
             target=target,
             topic="schedulers",
             since=since,
+            first_torch=first_torch,
             file=at.f_code.co_filename,
             line=at.f_lineno,
             record=SchedulerRecord(**hooks),
@@ -362,7 +365,7 @@ def signature_options(cls: type) -> Iterator[Option]:
         if name in ("optimizer", "last_epoch"):
             continue
         default = REQUIRED if value.default is value.empty else value.default
-        kind, choices = _kind(getattr(value.annotation, "__name__", str(value.annotation)))
+        kind, choices = _kind(annotation_text(value.annotation))
         if kind in ("double", "doubles") and isinstance(default, int | float):
             default = float(default)
         short = name.replace("_", "").lower()
@@ -375,7 +378,6 @@ def _kind(text: str) -> tuple[str, tuple[str, ...]]:
     """The type of an option from the text of its annotation."""
     if text.startswith("Literal"):
         return "symbol", tuple(re.findall(r"'(\w+)'", text))
-    text = text.removesuffix(" | None")
     kind = {"int": "long", "float": "double", "bool": "boolean", "str": "symbol"}.get(text)
     if kind is None:
         numbers = (

@@ -292,6 +292,7 @@ q)opt(o;(m;`bias))
     state=_kept("momentum_buffer"),
     dims=2,
     since=_TORCH,
+    first_torch="2.9",
 )
 
 row(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kshell import torch_versions
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import long_of
 from kshell.kapi.base.convert import kname
@@ -20,7 +21,7 @@ def numbered(t: Tensor) -> Any:
     if t.is_floating_point():
         t = t.detach() if t.element_size() > 1 else t.detach().to(torch.float32)
         whole = {8: torch.int64, 4: torch.int32, 2: torch.int16}[t.element_size()]
-        bits = (t + 0.0).view(whole)  # -0.0 is 0.0
+        bits = torch_versions.bits(t + 0.0, whole)  # -0.0 is 0.0
         bits = torch.where(bits < 0, bits ^ torch.iinfo(whole).max, bits)
         t = torch.where(torch.isnan(t), torch.iinfo(whole).min, bits)
     return t.to(torch.uint8) if t.dtype is torch.bool else t

@@ -18,6 +18,7 @@ import torch
 from kshell.errors import QError
 from kshell.session import Session
 from kshell.values.base.core import text_of
+from tests.support.runner import console
 
 
 @pytest.fixture
@@ -86,6 +87,11 @@ def test_a_value_keeps_its_kind_when_others_are_edited(name: str, session: Sessi
         found = torch.load(file, weights_only=False)
         assert _same(value, found["it"])
         assert found["rate"] == rate and found["w"].tolist() == [1.0 if rate == 0.1 else 2.0] * 2
+
+
+def test_a_time_that_q_has_no_value_for_is_text(session: Session) -> None:
+    torch.save([datetime.datetime(1, 1, 1), datetime.datetime(2024, 1, 2, 3), datetime.date(1, 1, 1)], "a.pt")
+    assert console(session, "ckpt`:a.pt") == "`0001-01-01 00:00:00\n2024.01.02D03:00:00.000000000\n0001.01.01\n"
 
 
 @pytest.mark.parametrize("name", ["namespace", "default", "counter", "keys"])

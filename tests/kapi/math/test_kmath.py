@@ -17,6 +17,7 @@ from kshell.kapi.base.handles import TensorHandle, VectorHandle, tensor_handle, 
 from kshell.session import Session
 from kshell.values.base.core import NIL, List
 from tests.kapi.math.math_oracle import OTHERS, TABLES
+from tests.support.versions import needs_gradient
 
 LETTER = re.compile(r"[a-zA-Z]\d?")
 
@@ -262,6 +263,7 @@ GRADIENTS = differentiable()
                          ids=[f"{c[0]}-{n}" for n, c in enumerate(GRADIENTS)])
 def test_gradients(session: Session, name: str, kinds: str, opts: str, call: str) -> None:
     """The gradients of the inputs that `backward` leaves are those torch computes for the direct call."""
+    needs_gradient(name)
     given = options(opts)
     theirs, ours = ([t.requires_grad_(t.is_floating_point() or t.is_complex()) for t in inputs(kinds)] for _ in range(2))
     total = scalar(expected(call, theirs))

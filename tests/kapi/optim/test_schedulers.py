@@ -229,7 +229,7 @@ def test_a_plateau() -> None:
 
 
 START = r"""
-x:tensor "e"$(0N 4#til 48)mod 5; y:tensor 12 2#til 24
+x:tensor "e"$(0N 4#til 48)mod 5; y:tensor "e"$12 2#til 24
 seed 7; m:module enlist(`linear;4;2)
 """
 LOOP = r"""
@@ -260,7 +260,7 @@ def test_saved_restored_and_continued_is_bit_equal(tmp_path: Path) -> None:
         first.append(f"{make}{LOOP}go 5\n`:m{i} set state m;`:o{i} set state o;`:s{i} set state s;")
         # odd ones are restored with their optimizer, even ones by themselves
         again = "s:sched o" if i % 2 else f"free s:sched o;s:sched(o;get`:s{i})"
-        second.append(f"x:tensor \"e\"$(0N 4#til 48)mod 5; y:tensor 12 2#til 24\nm:module get`:m{i}\n"
+        second.append(f"x:tensor \"e\"$(0N 4#til 48)mod 5; y:tensor \"e\"$12 2#til 24\nm:module get`:m{i}\n"
                       f"o:opt(get`:o{i};m);{again}\n{kind}{LOOP}go 5{SAID}")
     a = run(tmp_path, "\n".join(whole))
     assert run(tmp_path, "\n".join(first)) == ""
