@@ -57,11 +57,12 @@ class Early:
 
         self.waiting.append(planned)
         self._hook = self._hook or register_module_forward_pre_hook(self._forward)
-        self.host.guard.first = self._stepping
+        self.host.guard.expect(self._stepping)
 
     def end(self) -> None:
         """Make no more."""
-        self.waiting, self.host.guard.first = [], None
+        self.waiting = []
+        self.host.guard.expect(None)
         if self._hook is not None:
             self._hook.remove()
             self._hook = None

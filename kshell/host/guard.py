@@ -27,28 +27,41 @@ class Guard:
         self.finite: Finite | None = None  # while a watch looks whether values are finite
         self.found: list[Finding] = []  # the values that were not
         self.states = States()
-        # is told of the first step as it begins, by what it is called with
-        self.first: Callable[[Any, Any], None] | None = None
+        self._first: Callable[[Any, Any], None] | None = (
+            None  # is told of the first step as it begins
+        )
         self.stepper: Any = None  # the optimizer that is about to step
         self._skips = False  # is the step to come left out?
 
     # ------------------------------------------------------------ around each step
 
+    def expect(self, first: Callable[[Any, Any], None] | None) -> None:
+        """Tell of the first step as it begins, by what it is called with; or no more."""
+        self._first = first
+        self._set()
+
+    def _set(self) -> None:
+        """Look at each step, before and after it, only while something is to be done there."""
+        steps = self.host.steps
+        wanted = self._first is not None or self.finite is not None or self._skips
+        steps.stepping = self.stepping if wanted else None
+        steps.each = self.finite is not None or not self.host.thread
+
     def stepping(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
         """An optimizer is about to step. What it is called with instead, if it has a closure that computes the
         gradients: they are looked at before it uses them."""
-        if self.first is not None:
-            self.first(args, kwargs)
+        if self._first is not None:
+            self._first(args, kwargs)
         if self.finite is None and not self._skips:
             return None
         if len(args) > 1 and args[1] is not None:
-            return (args[0], self._first(args[1], optimizer), *args[2:]), kwargs
+            return (args[0], self._looked_at(args[1], optimizer), *args[2:]), kwargs
         if kwargs.get("closure") is not None:
-            return args, {**kwargs, "closure": self._first(kwargs["closure"], optimizer)}
+            return args, {**kwargs, "closure": self._looked_at(kwargs["closure"], optimizer)}
         self._about_to_use(optimizer)
         return None
 
-    def _first(self, closure: Callable[[], Any], optimizer: Any) -> Callable[[], Any]:
+    def _looked_at(self, closure: Callable[[], Any], optimizer: Any) -> Callable[[], Any]:
         """A closure whose first call is followed by a look at the gradients."""
         calls = []
 
@@ -65,6 +78,7 @@ class Guard:
         """An optimizer is about to use its gradients."""
         if self._skips:
             self._skips = False
+            self._set()
             _take_gradients(optimizer)
         finite = self.finite
         if finite is None or self.host.serving or get_ident() != finite.thread:
@@ -105,12 +119,14 @@ class Guard:
             thread = self.host.thread or get_ident()
             self.finite = Finite(self.host.steps, thread, self._module_of, self._report)
             self.finite.begin()
+            self._set()
 
     def unwatch(self) -> None:
         """Look no more."""
         if self.finite is not None:
             self.finite.end()
             self.finite = None
+            self._set()
             self.states.latest = None
 
     def _report(self, found: Finding) -> None:
@@ -179,9 +195,11 @@ class Guard:
 
     def _skip_next(self) -> Callable[[], None]:
         self._skips = True
+        self._set()
 
         def undo() -> None:
             self._skips = False
+            self._set()
 
         return undo
 

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import get_ident
-from time import monotonic
+from time import perf_counter
 from types import FrameType
 from typing import Any
 
@@ -55,12 +55,10 @@ class Host:
         self.steps = Steps()
         self.session: Session | None = None
         self.edits: Edits | None = None
-        self.due = False  # is something to be done at the next safe point?
         self.thread = 0  # the one that steps
         self.started = time.time()  # since 1970
-        self.last = 0.0  # the last safe point, by the monotonic clock; 0 if there was none
-        self.plans = Plans(lambda: self.steps.number)
-        self._quiet = 0.0  # until when nobody is answered, by the monotonic clock
+        self._answered = 0.0  # when somebody was last answered, by the clock `perf_counter`
+        self._quiet = 0.0  # until when nobody is answered, by that clock
         self.pausing: Any = None  # the connection that asked for a pause
         self.stack: list[FrameType] = []  # at the safe point, innermost first
         self._replaying = False  # is a file of edits read?
@@ -79,7 +77,7 @@ class Host:
     def begin(self) -> None:
         """Watch the steps, and answer."""
         wait_for_steps()
-        self.steps.watch(self.guard.stepping, self.stepped)
+        self.steps.watch(self.stepped)
         self.watcher.start()
         atexit.register(self.end)
         os.register_at_fork(after_in_child=self._forked)
@@ -125,9 +123,28 @@ class Host:
         self.early.end()
         if self._inside is not None:
             self._inside.remove()
-        self.due, self.plans = False, Plans(lambda: self.steps.number)
+        self.due, self.steps.plans = False, Plans(lambda: self.steps.number)
 
     # ------------------------------------------------------------ safe points
+
+    @property
+    def due(self) -> bool:
+        """Is something to be done at the next safe point?"""
+        return self.steps.due
+
+    @due.setter
+    def due(self, on: bool) -> None:
+        self.steps.due = on
+
+    @property
+    def plans(self) -> Plans:
+        """What is planned for steps to come."""
+        return self.steps.plans
+
+    @property
+    def last(self) -> float:
+        """The last safe point, by the clock `perf_counter`; 0 if there was none."""
+        return max(self._answered, self.steps.ended)
 
     def stepped(self, optimizer: Any) -> None:
         """An optimizer has stepped."""
@@ -136,10 +153,11 @@ class Host:
             if self.thread and any(t.ident == self.thread for t in threading.enumerate()):
                 return  # a second thread that trains: the first one answers
             self.thread = ident
-        self.last = monotonic()
+            self.steps.each = self.guard.finite is not None
         if self.guard.finite is not None:
             self.guard.stepped(optimizer)
-        if self.steps.number >= self.plans.next_step or (self.due and self.last >= self._quiet):
+        is_planned = self.steps.number >= self.plans.next_step
+        if is_planned or (self.due and perf_counter() >= self._quiet):
             self.safe_point("")
 
     def overdue(self) -> None:
@@ -174,7 +192,7 @@ class Host:
             problem = f"{type(e).__name__}: {first_line(message_of(e))}"
         finally:
             self.stack, self.serving, self.steps.apart = [], False, False
-            self.last = time.monotonic()
+            self._answered = perf_counter()
         if problem:
             self.session = None
             _tell(f"not listening any more: {problem}")
@@ -242,7 +260,7 @@ class Host:
         self.pausing = client
         self.plans.pause(self.steps.number + steps)
         if steps:
-            self._quiet = time.monotonic() + SOON
+            self._quiet = perf_counter() + SOON
 
     def go(self) -> None:
         """Go on."""
@@ -365,7 +383,7 @@ class Host:
             user=process.name_of(os.getuid()),
             program=" ".join([os.path.basename(sys.argv[0] or "python"), *sys.argv[1:]]),
             step=self.steps.number,
-            since=time.monotonic() - self.last if self.last else None,
+            since=perf_counter() - self.last if self.last else None,
             started=self.started,
             devices=_devices(),
             memory=resident(),

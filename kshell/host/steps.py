@@ -19,6 +19,7 @@ import numpy as np
 
 from kshell import torch_versions
 from kshell.host.objects.parts import local
+from kshell.host.plans import Plans
 from kshell.values.base import types as T
 from kshell.values.base.core import Table, Vec, sym_vec
 
@@ -63,6 +64,13 @@ class Steps:
         self.on_loss: Callable[[Tensor, Tensor], None] | None = None
         # what a GradScaler made of losses at last, and these
         self._scaled: list[tuple[Any, Any]] = []
+        # what is called before each step, while that is wanted: stepping(optimizer, args, kwargs), which may say what
+        # the step is called with instead, as torch's hooks may
+        self.stepping: Callable[..., Any] | None = None
+        # after which steps `stepped` is called: those for which something is planned, the next one, each one
+        self.plans = Plans(lambda: self.number)
+        self.due = False
+        self.each = True
         self.apart = True  # is what runs now not the program's?
         self._inside = False  # does an optimizer step?
         self._unsettled = 0
@@ -72,17 +80,17 @@ class Steps:
 
     # ------------------------------------------------------------ torch's hooks
 
-    def watch(self, stepping: Callable[..., Any], stepped: Callable[[Any], None]) -> None:
-        """From now on, count the steps of all optimizers. Before each is stepping(optimizer, args, kwargs), which may
-        say what it is called with instead, as torch's hooks may; after it is stepped(optimizer)."""
+    def watch(self, stepped: Callable[[Any], None]) -> None:
+        """From now on, count the steps of all optimizers. After a step stepped(optimizer) is called, if that is due."""
         import torch
         from torch.optim import optimizer as optimizers
 
+        # a kernel leaves nothing of Python's code in the processor's caches, so that each call and each look at a clock
+        # costs microseconds here
         def before(optimizer: Any, args: Any, kwargs: Any) -> Any:
             self._inside = True
-            return stepping(optimizer, args, kwargs)
+            return None if self.stepping is None else self.stepping(optimizer, args, kwargs)
 
-        # a kernel leaves nothing of Python's code in the processor's caches, so that a call in here costs microseconds
         def after(optimizer: Any, args: Any, kwargs: Any) -> None:
             self._inside = False
             known = self.counted.get(id(optimizer))
@@ -104,7 +112,8 @@ class Steps:
             if self._unsettled >= SETTLE:
                 self._settle()
             known.ended = now
-            stepped(optimizer)
+            if self.due or self.each or self.number >= self.plans.next_step:
+                stepped(optimizer)
 
         self.apart = False
         self._undo = [
@@ -232,6 +241,11 @@ class Steps:
         self._unsettled = 0
 
     # ------------------------------------------------------------ asking
+
+    @property
+    def ended(self) -> float:
+        """When the last step ended, by the clock `perf_counter`; 0 if there was none."""
+        return self.rows[-1][2] if self.rows else 0.0
 
     def active(self) -> list[Any]:
         """The optimizers that made the last steps."""

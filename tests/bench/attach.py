@@ -88,7 +88,7 @@ def _rows() -> list[str]:
             del hooks[-1]
 
         torch.autograd.backward = timed_backward
-        host.steps.watch(host.guard.stepping, host.stepped)
+        host.steps.watch(host.stepped)
         torch.autograd.backward = inside.timed(torch.autograd.backward)
         for hooks in around_steps:
             for key, hosts in list(hooks.items()):

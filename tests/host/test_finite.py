@@ -28,7 +28,8 @@ class Watched:
         self.found: list[Finding] = []
         self.steps = Steps()
         self.finite = Finite(self.steps, get_ident(), lambda optimizer: module, self.found.append)
-        self.steps.watch(self.stepping, self.stepped)
+        self.steps.stepping = self.stepping
+        self.steps.watch(self.stepped)
         self.finite.begin()
 
     def stepping(self, optimizer: Any, args: Any, kwargs: Any) -> None:

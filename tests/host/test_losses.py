@@ -65,7 +65,7 @@ CALLS: dict[str, tuple[Callable[[], Any], float]] = {
 @pytest.fixture
 def steps() -> Iterator[Steps]:
     found = Steps()
-    found.watch(lambda *_: None, lambda _: None)
+    found.watch(lambda _: None)
     yield found
     found.unwatch()
 
@@ -94,7 +94,7 @@ def test_a_closure_that_is_called_again_and_again_counts_once(steps: Steps) -> N
 def test_torch_is_left_as_it_was() -> None:
     before = torch.autograd.backward, torch.Tensor.backward
     steps = Steps()
-    steps.watch(lambda *_: None, lambda _: None)
+    steps.watch(lambda _: None)
     taken = torch.autograd.backward
     given = [(p.name, p.default) for p in inspect.signature(taken, follow_wrapped=False).parameters.values()]
     assert given == [(p.name, p.default) for p in inspect.signature(before[0]).parameters.values()]
