@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -51,8 +52,10 @@ SOURCES = {"splayed": "enlist`:s/t", "partitioned": '(`:db;"select a,b,c,y from 
 
 
 def told(folder: Path, program: str, *args: object) -> str:
+    # each of Arrow's threads for reading would reserve addresses for memory of its own
+    env = {**os.environ, "MALLOC_ARENA_MAX": "2"}
     done = subprocess.run([sys.executable, "-c", program, *map(str, args)], cwd=folder, capture_output=True, text=True,
-                          timeout=500)
+                          timeout=500, env=env)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
