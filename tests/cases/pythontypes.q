@@ -73,28 +73,28 @@ module[`a;`b]  / 'module: expecting a name and a class or function of Python, gi
 reval parse"module`Ta"  / 'noupdate: Ta
 reval(`.p.type;enlist`tk;.p.eval"len")  / 'noupdate: .p.type
 / datasets and loaders by name
-.p.e"class Td(torch.utils.data.Dataset):\n def __init__(s,n:int,k:float=1.): s.n,s.k=n,k\n def __len__(s): return s.n\n def __getitem__(s,i): return torch.tensor([i*s.k]),torch.tensor([1.])"; d:dataset(`Td;5); .p.qeval"1"  / 1
-q:module enlist(`linear;1;1);k:model(q;loss`mse;opt(`sgd;q));train(k;`batchsize;2);train(k;dataset(`Td;5))  / 3
-train(k;dataset(`Td;`n`k!(4;2)));batch k;tensor input k  / 0\n2
+.p.e"class Td(torch.utils.data.Dataset):\n def __init__(s,n:int,k:float=1.): s.n,s.k=n,k\n def __len__(s): return s.n\n def __getitem__(s,i): return torch.tensor([i*s.k]),torch.tensor([1.])"; d:pydata(`Td;5); .p.qeval"1"  / 1
+q:module enlist(`linear;1;1);k:model(q;loss`mse;opt(`sgd;q));train(k;`batchsize;2);train(k;pydata(`Td;5))  / 3
+train(k;pydata(`Td;`n`k!(4;2)));batch k;tensor input k  / 0\n2
 help`Td  / n| 0N\nk| 1f
-train(k;loader((`Td;5);2))  / 3
-train(k;loader((`Td;5);2;0b;1b))  / 2
-train(k;loader(dataset(`Td;7);`batchsize`droplast!(3;1b)));batchinit k  / 2
+train(k;pyloader((`Td;5);2))  / 3
+train(k;pyloader((`Td;5);2;0b;1b))  / 2
+train(k;pyloader(pydata(`Td;7);`batchsize`droplast!(3;1b)));batchinit k  / 2
 batch k;size input k  / 3 1
-.p.wrap[loader(`Td;5)][`:batch_size;`]  / 'Td: no n given
-.p.wrap[loader enlist(`Td;5)][`:batch_size;`]  / 32
-.p.wrap[dataset(`Td;5)][`:n;`]  / 5
-.p.wrap[loader(.p.eval"[1,2,3]";2)][`:dataset;`]  / 1 2 3
-dataset`Td  / 'Td: no n given
-dataset(`Td;1;2;3)  / 'Td: expecting up to 3 positional args, 4 given
-dataset`Tq  / 'dataset: unrecognized dataset: Tq
-dataset`os.system  / 'dataset: unrecognized dataset: os.system
-dataset 3  / 'dataset: expecting the name of a class of datasets, given long scalar
-dataset(`Td;q)  / 'dataset: expecting tensors and q values as arguments, given module
-loader 3  / 'loader: expecting a dataset, or its name and arguments, given long scalar
-loader .p.eval"3"  / 'loader: expecting a dataset, or its name and arguments, given a Python int
-loader(dataset(`Td;5);0)  / 'loader batchsize: 0 is below 1
-loader(dataset(`Td;5);`width,3)  / 'loader option: width not recognized
-loader(dataset(`Td;0);2;1b)  / 'loader: ValueError: num_samples should be a positive integer value, but got num_samples=0
-train(k;dataset(`Td;5));train(k;`shuffle;1b);train(k;loader(dataset(`Td;5);2))  / 'train: the DataLoader has an order of its own, shuffle is set: train(m;`shuffle;0b) before (given model, function)
-reval parse"dataset(`Td;5)"  / 'access: dataset
+.p.wrap[pyloader(`Td;5)][`:batch_size;`]  / 'Td: no n given
+.p.wrap[pyloader enlist(`Td;5)][`:batch_size;`]  / 32
+.p.wrap[pydata(`Td;5)][`:n;`]  / 5
+.p.wrap[pyloader(.p.eval"[1,2,3]";2)][`:dataset;`]  / 1 2 3
+pydata`Td  / 'Td: no n given
+pydata(`Td;1;2;3)  / 'Td: expecting up to 3 positional args, 4 given
+pydata`Tq  / 'pydata: unrecognized dataset: Tq
+pydata`os.system  / 'pydata: unrecognized dataset: os.system
+pydata 3  / 'pydata: expecting the name of a class of datasets, given long scalar
+pydata(`Td;q)  / 'pydata: expecting tensors and q values as arguments, given module
+pyloader 3  / 'pyloader: expecting a dataset, or its name and arguments, given long scalar
+pyloader .p.eval"3"  / 'pyloader: expecting a dataset, or its name and arguments, given a Python int
+pyloader(pydata(`Td;5);0)  / 'pyloader batchsize: 0 is below 1
+pyloader(pydata(`Td;5);`width,3)  / 'pyloader option: width not recognized
+pyloader(pydata(`Td;0);2;1b)  / 'pyloader: ValueError: num_samples should be a positive integer value, but got num_samples=0
+train(k;pydata(`Td;5));train(k;`shuffle;1b);train(k;pyloader(pydata(`Td;5);2))  / 'train: the DataLoader has an order of its own, shuffle is set: train(m;`shuffle;0b) before (given model, function)
+reval parse"pydata(`Td;5)"  / 'access: pydata

@@ -62,8 +62,8 @@ def tell(state):
 '''
 MODEL = "seed 4;q:module enlist(`linear;1;1);k:model(q;{};opt(`adamw;q;.1));train(k;`metrics`batchsize;(`batchloss;8));"
 MORE = "a:raze{run k}each til 3;-1 .Q.s1 md5 `char$-8!(a;state q);"
-LOADERS = ["dataset(`Rows;20)", "loader((`Rows;20;3.);`batchsize`shuffle!(4;1b))", "loader(dataset(`Rows;20;`slope,3);4;0b;1b)",
-           "loader((`Endless;3);`workers,1)", "dataset(`Rows;20;2.;tensor 20 1#.5e)", ".p.get`batches", ".p.get[`batches;<]",
+LOADERS = ["pydata(`Rows;20)", "pyloader((`Rows;20;3.);`batchsize`shuffle!(4;1b))", "pyloader(pydata(`Rows;20;`slope,3);4;0b;1b)",
+           "pyloader((`Endless;3);`workers,1)", "pydata(`Rows;20;2.;tensor 20 1#.5e)", ".p.get`batches", ".p.get[`batches;<]",
            "{i+:1;$[3>i mod 4;(4 1#1e*i;4 1#2e);::]}"]
 
 
@@ -95,14 +95,14 @@ def test_loaders_go_on(folder: Path, data: str) -> None:
     loss = "loss`mse" if "batches" in data else ".p.get`mae"
     made = begin(loss, f"train(k;{data});", "run k;")
     if "Endless" in data:
-        made[-2] = "train(k;dataset(`Endless;3));"
+        made[-2] = "train(k;pydata(`Endless;3));"
     whole = good(folder, *made, MORE)
     good(folder, *made, "snapshot`:run.ks;")
     assert good(folder, "\\l parts.py", "p)from parts import *", "resume`:run.ks;", MORE) == whole
 
 
 def test_a_shuffled_order_and_test_data_go_on(folder: Path) -> None:
-    made = begin(".p.get`mae", "train(k;`shuffle;1b)", "train(k;dataset(`Rows;20));test(k;loader enlist(`Rows;20));", "run k;", "batch k;")
+    made = begin(".p.get`mae", "train(k;`shuffle;1b)", "train(k;pydata(`Rows;20));test(k;pyloader enlist(`Rows;20));", "run k;", "batch k;")
     more = "show testrun k;restore k;" + MORE
     whole = good(folder, *made, more)
     good(folder, *made, "snapshot`:run.ks;")
@@ -132,7 +132,7 @@ def test_options_go_on(folder: Path) -> None:
 
 
 def test_what_is_not_here_is_told_and_the_model_says_what_to_give_it(folder: Path) -> None:
-    good(folder, *begin(".p.get`mae", "train(k;loader((`Rows;20);4));test(k;.p.get`batches);run k;snapshot`:run.ks;"))
+    good(folder, *begin(".p.get`mae", "train(k;pyloader((`Rows;20);4));test(k;.p.get`batches);run k;snapshot`:run.ks;"))
     out, err = run(folder, "r:resume`:run.ks", "run k", "testrun k", "batch k", "backstep k", "train(k;8 1#1e;8 1#1e)", "run k")
     assert out == ["1"]
     assert [line for line in err.splitlines() if line.startswith("resume")] == [
@@ -163,7 +163,7 @@ def test_what_has_no_name_is_left_out_and_told(folder: Path) -> None:
         "the loss of a model, which is a function of Python without a name", "the option callback of a model, which is of Python without a name",
         "the data of a model, which comes from the DataLoader"]
     out, err = run(folder, "\\l parts.py", "resume`:run.ks;", "model(k;.p.import[`parts;`:mae])", "run k",
-                   "train(k;loader((`Rows;20);4))", "count run k")
+                   "train(k;pyloader((`Rows;20);4))", "count run k")
     assert "'run: the model's data came from the DataLoader, which its file does not hold: give it again, train(m;loader)" in err
     assert out == ["5", "5"]
 
@@ -188,14 +188,14 @@ def test_planted_names_are_refused(folder: Path, name: str) -> None:
     ('"Rows"', '"DataLoader"', "no dataset"), ('"parts.Rows"', '"torch.utils.data.Subset"', ""), ('"batchsize", 4', '"batchsize", 0', "damaged"),
     ('"batchsize", 4', '"batchsize", "4"', "damaged"), ('"batchsize"', '"num_workers"', "damaged"), ('"Rows"', "3", "")])
 def test_planted_loaders_are_refused(folder: Path, old: str, new: str, text: str) -> None:
-    good(folder, *begin("loss`mse", "train(k;loader((`Rows;20);4));", "run k;snapshot`:run.ks;"))
+    good(folder, *begin("loss`mse", "train(k;pyloader((`Rows;20);4));", "run k;snapshot`:run.ks;"))
     changed(folder, (old, new), *([('"parts.Rows"', '"torch.utils.data.DataLoader"')] if "DataLoader" in new else []))
     _, err = run(folder, "\\l parts.py", "r:resume`:bad.ks", "run k")
     assert text in err and "Traceback" not in err
 
 
 def test_a_changed_file_is_told(folder: Path) -> None:
-    good(folder, *begin(".p.get`mae", "train(k;loader((`Rows;20);4));", "run k;snapshot`:run.ks;"))
+    good(folder, *begin(".p.get`mae", "train(k;pyloader((`Rows;20);4));", "run k;snapshot`:run.ks;"))
     (folder / "parts.py").write_text(PARTS + "\n# one more line\n")
     _, err = run(folder, "\\l parts.py", "resume`:run.ks;", "run k;")
     assert re.fullmatch(r"resume: parts.py is not as it was when parts.mae Rows were saved\n", err)
@@ -205,14 +205,14 @@ def test_a_changed_file_is_told(folder: Path) -> None:
 
 
 def test_a_loaded_class_that_has_changed_is_an_error(folder: Path) -> None:
-    good(folder, *begin("loss`mse", "train(k;dataset(`Rows;`n,20));", "run k;snapshot`:run.ks;"))
+    good(folder, *begin("loss`mse", "train(k;pydata(`Rows;`n,20));", "run k;snapshot`:run.ks;"))
     (folder / "parts.py").write_text(PARTS.replace("n: int, slope", "m: int, slope").replace("-1, 1, n", "-1, 1, m"))
     out, err = run(folder, "\\l parts.py", "k:7", "resume`:run.ks;", "k")
     assert out == ["7"] and "'resume: Rows is not as it was when it was saved: Rows: unrecognized option `n" in err
 
 
 def test_an_autosave_goes_on(folder: Path) -> None:
-    made = begin(".p.get`mae", "train(k;loader((`Rows;20);4;1b));")
+    made = begin(".p.get`mae", "train(k;pyloader((`Rows;20);4;1b));")
     whole = good(folder, *made, "run k;", MORE)
     good(folder, *made, "autosave(`:auto.ks;5;`steps);run k;")
     assert good(folder, "\\l parts.py", "resume`:auto.ks;", MORE) == whole

@@ -366,7 +366,7 @@ def test_an_exception_without_a_text(s: Session) -> None:
         raise Mute
 
     s["f"], s["m"] = fails, Mutes()
-    for text, error in (("f 1", "fails: Mute:"), ("forward(m;1 2e)", "forward: Mute"), ("acttable(m;1 2e)", "acttable: Mute")):
+    for text, error in (("f 1", "fails: Mute"), ("forward(m;1 2e)", "forward: Mute"), ("acttable(m;1 2e)", "acttable: Mute")):
         with pytest.raises(QError) as e:
             s.run(text)
         assert e.value.text.startswith(error)

@@ -31,7 +31,7 @@ OPTIONS = (
 
 
 class Dataset(Kind):
-    name, calls, form = "dataset", ("dataset", "loader"), "dataset(`{}"
+    name, calls, form = "dataset", ("pydata", "pyloader"), "pydata(`{}"
 
     def values(self, name: str) -> Value | None:
         entry = self.find(name)
@@ -91,7 +91,7 @@ def make_dataset(t: PyType, args: Sequence[Any], is_from_file: bool = False) -> 
     it would run the file's code."""
     entry = t.entry("dataset")
     if entry is None:
-        raise QError(f"dataset: {t.name} makes no dataset")
+        raise QError(f"pydata: {t.name} makes no dataset")
     given: list[Any] = [TensorHandle(x) if isinstance(x, torch.Tensor) else x for x in args]
     if is_from_file and any(map(has_functions, given)):
         raise QError(f"{t.name}: a function is among the options of a dataset")
@@ -161,8 +161,8 @@ def _kept(call: str, x: Value) -> Any:
     return x
 
 
-@api("dataset", "dataset`name", "dataset(`name;option;..)", since="kshell", effect="opens")
-def dataset(x: Value) -> Value:
+@api("pydata", "pydata`name", "pydata(`name;option;..)", since="kshell", effect="opens")
+def pydata(x: Value) -> Value:
     """Make a dataset of the user's own class, by its name and the arguments of its constructor: data of `train`.
 
     The class is derived from torch's Dataset, and of a file that `\\l` loaded or of a `p)` block. A snapshot keeps its
@@ -171,22 +171,22 @@ def dataset(x: Value) -> Value:
     q).p.e"import torch"
     q).p.e"class Ones(torch.utils.data.TensorDataset):\\n def __init__(s,n:int): super().__init__(torch.ones(n,1))"
     q)k:model(module`identity;loss`mse;opt`sgd)
-    q)train(k;dataset(`Ones;100))
+    q)train(k;pydata(`Ones;100))
     4
     """
-    return Foreign(_named("dataset", items(x)))
+    return Foreign(_named("pydata", items(x)))
 
 
 @api(
-    "loader",
-    "loader(dataset;batchsize;shuffle;droplast;workers)",
-    "loader((`name;option;..);..)",
+    "pyloader",
+    "pyloader(dataset;batchsize;shuffle;droplast;workers)",
+    "pyloader((`name;option;..);..)",
     since="kshell",
     effect="opens",
     options=OPTIONS,
 )
-def loader(x: Value) -> Value:
-    """Make a loader, a DataLoader of torch, of a dataset: one that `dataset` made, its name and arguments, or any other
+def pyloader(x: Value) -> Value:
+    """Make a loader, a DataLoader of torch, of a dataset: one that `pydata` made, its name and arguments, or any other
     of Python.
 
     A snapshot keeps the options of the loader, if q made the dataset by its name, and begins with the next pass.
@@ -194,15 +194,15 @@ def loader(x: Value) -> Value:
     q).p.e"import torch"
     q).p.e"class Ones(torch.utils.data.TensorDataset):\\n def __init__(s,n:int): super().__init__(torch.ones(n,1))"
     q)k:model(module`identity;loss`mse;opt`sgd)
-    q)train(k;loader((`Ones;100);10;`shuffle,1b))
+    q)train(k;pyloader((`Ones;100);10;`shuffle,1b))
     10
     """
     args = items(x)
     first = args[0] if args else x
     name = items(first) if _is_name(first) else []
-    data = _named("loader", name) if name else _given(first)
-    options = parse_options("loader", OPTIONS, *split(args[1:]), before=1)
-    return Foreign(make_loader("loader", data, options))
+    data = _named("pyloader", name) if name else _given(first)
+    options = parse_options("pyloader", OPTIONS, *split(args[1:]), before=1)
+    return Foreign(make_loader("pyloader", data, options))
 
 
 def _given(x: Value) -> Any:
@@ -210,7 +210,7 @@ def _given(x: Value) -> Any:
     if isinstance(x, Foreign) and _is_dataset(x.obj):
         return x.obj
     given = f"a Python {type(x.obj).__name__}" if isinstance(x, Foreign) else kname(x)
-    raise CallError("loader", expecting="a dataset, or its name and arguments", given=given)
+    raise CallError("pyloader", expecting="a dataset, or its name and arguments", given=given)
 
 
 def _is_name(x: Value) -> bool:

@@ -126,7 +126,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "zero": (changed(vocab_size=0), "vocab_size of {}/config.json is 0"),
     "too many": (changed(num_hidden_layers=10**9), "num_hidden_layers of {}/config.json is 1000000000, above 10000"),
     "function": (changed(hidden_act="sin"), "hidden_act of {}/config.json is sin, the functions known are silu"),
-    "rope": (changed(rope_scaling={"type": "dynamic", "factor": 2.0}), "hub: rotary positions of type dynamic are not known"),
+    "rope": (changed(rope_scaling={"type": "spiral", "factor": 2.0}), "hub: rotary positions of type spiral are not known"),
     "no factor": (changed(rope_scaling={"type": "linear"}), "config.json has no factor"),
     "rope of another kind": (changed(rope_scaling=3), "the rotary positions of {}/config.json are 3"),
     "heads": (changed(num_attention_heads=3, num_key_value_heads=2), "heads"),
