@@ -94,7 +94,7 @@ def _rows() -> list[str]:
             for key, hosts in list(hooks.items()):
                 hooks[key] = inside.timed(hosts)
         host.watcher.start()
-        rows.append(share("hooks of a program that listens", 0.009))
+        rows.append(share("hooks of a program that listens", 0.008))
         host.watches.add("nan", "finite", "log")
         host.variables.bound = {"net": (net, None)}
         host.guard.watch()
