@@ -115,7 +115,7 @@ def test_an_exception_in_a_direct_call_leaves_no_memory(s: Session) -> None:
 LINES = [
     "do[N;o:.p.eval\"A()\"]", "do[N;o:w .p.pyeval\"A()\"]", "do[N;o:.p.import[`math;`:pi;`]]", "do[N;same`a]", "do[N;same\"abc\"]",
     "do[N;same 1 2 3]", "do[N;made 10]", "do[N;(w 1 2 3)`]", "c:.p.closure[{[s;x](s+x;s)};0][<];do[N;c 1]",
-    "do[N;.p.set[`f;{x+y}]]", "do[N;.p.qeval\"f(1,2)\"]", "do[N;.p.list[.p.generator[{[s;i](2*s;s)};1;2]]`]",
+    "do[N;.p.set[`f;{x+y}]]", ".p.set[`g;{x+y}];do[N;.p.qeval\"g(1,2)\"]", "do[N;.p.list[.p.generator[{[s;i](2*s;s)};1;2]]`]",
     "do[N;.p.list[items 2]`]", "do[N;same[`x pykw 1]]", "do[N;@[.p.eval;\"1/0\";{x}]]", "{same x}each til N;", "{same x}peach til N;",
 ]  # fmt: skip
 
