@@ -63,7 +63,7 @@ class Arrays(Parts):
 def _mapped(file: str) -> np.ndarray:
     problem = ""
     try:
-        a: np.ndarray = np.load(file, mmap_mode="r")
+        a: np.ndarray = np.load(file, mmap_mode="r", allow_pickle=False)
         if a.ndim:
             typed(a[:0])
             return a

@@ -6,15 +6,13 @@ A part is a row group of a Parquet file, a batch of a file in Arrow's format, a 
 from __future__ import annotations
 
 import importlib
-import os
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from kshell.errors import QError, first_line, message_of
+from kshell.errors import QError
 from kshell.kapi.tables.parts import Parts, rows_of_part
-from kshell.values.base.core import Table, Value
-from kshell.values.base.functions import FROM_ARROW
+from kshell.store.arrow_files import arrow, dataset_of, reading, table_of
+from kshell.values.base.core import Table
 
 
 class Dataset(Parts):
@@ -24,11 +22,11 @@ class Dataset(Parts):
         self.what = path
         if kind == "csv":
             self.advice = "save it as a splayed table or as Parquet, which are not read as text"
-        self._dataset = _read(path, _dataset, _arrow(path), path, kind)
+        self._dataset = dataset_of(path, kind)
         self.names = list(self._dataset.schema.names)
         found = list(self._dataset.get_fragments())
         if kind == "parquet":
-            found = [part for f in found for part in _read(f.path, f.split_by_row_group)]
+            found = [part for f in found for part in reading(f.path, f.split_by_row_group)]
         self._parts = found
 
     def __len__(self) -> int:
@@ -40,10 +38,10 @@ class Dataset(Parts):
 
     def read(self, i: int, names: Sequence[str]) -> Table:
         fragment, schema = self._parts[i], self._dataset.schema
-        return _table(self.where(i), fragment.to_table, schema=schema, columns=list(names))
+        return table_of(self.where(i), fragment.to_table, schema=schema, columns=list(names))
 
     def whole(self, names: Sequence[str]) -> Table:
-        return _table(self.what, self._dataset.to_table, columns=list(names))
+        return table_of(self.what, self._dataset.to_table, columns=list(names))
 
     def where(self, i: int) -> str:
         fragment = self._parts[i]
@@ -57,13 +55,13 @@ class Batches(Parts):
 
     def __init__(self, path: str, files: Sequence[str]) -> None:
         self.what = path
-        _arrow(path)
+        arrow(path)
         self._ipc = importlib.import_module("pyarrow.ipc")
         self._arrow = importlib.import_module("pyarrow")
         self._parts: list[tuple[str, int, Any]] = []  # the file, the number, and how to read it
         self.names: list[str] = []
         for file in files:
-            _read(file, self._add, file)
+            reading(file, self._add, file)
 
     def _add(self, file: str) -> None:
         source = self._arrow.memory_map(file)
@@ -99,7 +97,7 @@ class Batches(Parts):
         def made() -> Any:
             return self._arrow.Table.from_batches([batch(number)]).select(columns)
 
-        return _table(self.where(i), made)
+        return table_of(self.where(i), made)
 
     def whole(self, names: Sequence[str]) -> Table:
         columns = list(names)
@@ -108,57 +106,8 @@ class Batches(Parts):
             found = [batch(number) for _, number, batch in self._parts]
             return self._arrow.Table.from_batches(found).select(columns)
 
-        return _table(self.what, made)
+        return table_of(self.what, made)
 
     def where(self, i: int) -> str:
         file, number, _ = self._parts[i]
         return f"batch {number} of {file}"
-
-
-# a name and its value in the name of a folder, and a value that is a date
-_FOLDER = re.compile(r"([^/=]+)=([^/]*)(?=/)")
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
-
-
-def _dataset(datasets: Any, path: str, kind: str) -> Any:
-    """The files of Arrow at a path. Folders' names that are dates, which Arrow takes for texts, are dates."""
-    found = datasets.dataset(path, format=kind, partitioning="hive")
-    values: dict[str, set[str]] = {}
-    for file in found.files:
-        for name, value in _FOLDER.findall(file[len(path) :]):
-            values.setdefault(name, set()).add(value)
-    dates = [name for name, given in values.items() if all(map(_DATE.fullmatch, given))]
-    if not dates:
-        return found
-    arrow = importlib.import_module("pyarrow")
-    types = [(n, arrow.date32() if n in dates else found.schema.field(n).type) for n in values]
-    by_folder = datasets.partitioning(arrow.schema(types), flavor="hive")
-    return datasets.dataset(path, format=kind, partitioning=by_folder)
-
-
-def _arrow(path: str) -> Any:
-    try:
-        return importlib.import_module("pyarrow.dataset")
-    except ImportError:
-        kind = os.path.splitext(path)[1]
-        raise QError(
-            f"{path}: pyarrow is needed to read {kind or 'it'}", hint="pip install kshell[frames]"
-        ) from None
-
-
-def _table(where: str, read: Callable[..., Any], **named: Any) -> Table:
-    """A table of Arrow as one of q."""
-    found: Value = FROM_ARROW.fn(_read(where, read, **named))
-    if found.__class__ is not Table:
-        raise QError(f"{where}: a column cannot be one of q")
-    return found
-
-
-def _read(where: str, f: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    """What Arrow reads; its exceptions name the file, and the row group."""
-    problem = ""
-    try:
-        return f(*args, **named)
-    except Exception as exc:  # of any kind, for what stands in a damaged file
-        problem = first_line(message_of(exc))
-    raise QError(f"{where}: {problem}")

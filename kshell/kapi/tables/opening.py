@@ -10,7 +10,7 @@ from kshell.errors import CallError, QError
 from kshell.kapi.tables.array_files import IMAGES, Arrays, Images
 from kshell.kapi.tables.arrow_files import Batches, Dataset
 from kshell.kapi.tables.parts import Partitions, Parts, Ranges, Splayed
-from kshell.store import kdb, parted, splay
+from kshell.store import arrow_files, kdb, parted, splay
 from kshell.values.base import types as T
 from kshell.values.base.core import Table, Vec
 from kshell.values.session.context import running
@@ -34,13 +34,26 @@ _BESIDE = (
 )  # ends of the names of files that stand beside data, and say something of it
 
 
-def parts_of_table(table: Table) -> Parts:
+def place_of(table: Table) -> tuple[str, str | None] | None:
+    """The path of a table on disk, and its name if that is a database; None for one in memory."""
+    cols = table.cols
+    if isinstance(cols, parted.PartCols):
+        name = None if isinstance(cols.db, arrow_files.Folders) else cols.name
+        return os.path.abspath(cols.db.root), name
+    if isinstance(cols, splay.SplayedCols | arrow_files.ArrowCols):
+        return os.path.abspath(cols.path), None
+    return None
+
+
+def parts_of_table(table: Table, call: str) -> Parts:
     """The parts of a table of the session."""
-    if isinstance(table.cols, parted.PartCols):
-        return Partitions(table.cols.db, table.cols.name)
-    if isinstance(table.cols, splay.SplayedCols):
-        return Splayed(table, table.cols.path)
-    return Ranges(table, "the table")
+    cols = table.cols
+    if isinstance(cols, parted.PartCols) and not isinstance(cols.db, arrow_files.Folders):
+        return Partitions(cols.db, cols.name)
+    if isinstance(cols, splay.SplayedCols):
+        return Splayed(table, cols.path)
+    place = place_of(table)
+    return Ranges(table, "the table") if place is None else parts_of_path(*place, call)
 
 
 def parts_of_path(path: str, name: str | None, call: str) -> Parts:

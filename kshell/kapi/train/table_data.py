@@ -120,7 +120,7 @@ class Reading:
         options = table.options
         query = None if table.query is None else Query(table.query, call)
         if isinstance(table.source, Table):
-            parts = parts_of_table(table.source)
+            parts = parts_of_table(table.source, call)
         else:
             assert isinstance(table.source, Sym)
             named = table.name or (None if query is None else query.table)

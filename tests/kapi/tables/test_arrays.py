@@ -80,10 +80,10 @@ def test_images_by_class(s: Session) -> None:
     assert b.tolist() == classes
     image.fromarray(np.zeros((4, 4, 3), np.uint8)).save("i/dog/7.png")
     s.run("train(m;`shuffle;0b)")
-    with pytest.raises(QError, match="i/dog/7.png: expected an image of 3x5x4 as the first one, given 3x4x4"):
+    with pytest.raises(QError, match=r"i/dog/7\.png: expected an image of 3x5x4 as the first one, given 3x4x4"):
         s.run("train(m;`:i)")
     Path("i/dog/7.png").write_bytes(b"\x89PNG\r\n\x1a\nnothing")
-    with pytest.raises(QError, match="i/dog/7.png: cannot identify image"):
+    with pytest.raises(QError, match=r"i/dog/7\.png: cannot identify image"):
         s.run("train(m;`:i)")
 
 

@@ -71,9 +71,9 @@ def stream(s: Session, folder: Path) -> str:
     (folder / "t").mkdir()
     whole = frame(s)
     for i in range(2):
-        with pyarrow.OSFile(str(folder / "t" / f"data-0000{i}-of-00002.arrow"), "wb") as f:
-            with pyarrow.ipc.new_stream(f, whole.schema) as out:
-                out.write_table(whole.slice(500 * i, 500), 100)
+        file = str(folder / "t" / f"data-0000{i}-of-00002.arrow")
+        with pyarrow.OSFile(file, "wb") as f, pyarrow.ipc.new_stream(f, whole.schema) as out:
+            out.write_table(whole.slice(500 * i, 500), 100)
     for name in ("state.json", "dataset_info.json"):
         (folder / "t" / name).write_text("{}")
     return f'(`$":{folder}/t")'
