@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -84,10 +85,9 @@ class Images(Parts):
     def __init__(self, path: str, files: Sequence[str]) -> None:
         self.what, self.names = path, [IMAGE, CLASS]
         self._path, self._files = path, list(files)
-        try:
+        self._reader: Any = None
+        with suppress(ImportError):
             self._reader = importlib.import_module("PIL.Image")
-        except ImportError:
-            self._reader = None
         if self._reader is None:
             raise QError(f"{path}: Pillow is needed to read images", hint="pip install pillow")
         first = self._pixels(self._files[0])
