@@ -10,12 +10,12 @@ _KINDS: tuple[tuple[bytes, str, str], ...] = (
     (
         b"PAR1",
         "a Parquet file",
-        'in Python a Session takes it as a table: s.t = pyarrow.parquet.read_table("{0}")',
+        "get`:{0} reads it",
     ),
     (
         b"ARROW1",
         "an Arrow file",
-        'in Python a Session takes it as a table: s.t = pyarrow.ipc.open_file("{0}").read_all()',
+        "get`:{0} reads it",
     ),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file", ""),
     (b"\x89PNG", "a picture", ""),

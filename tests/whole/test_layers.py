@@ -74,7 +74,7 @@ ROOMS = {
         "tables": {"base"},
         "train": {"base", "math", "tensor", "module", "loss", "optim", "func", "tables"},
         "distributed": {"base", "math", "tensor", "module", "optim"},
-        "checkpoint": {"base", "math", "tensor", "module", "loss", "optim", "func", "train", "distributed"},
+        "checkpoint": {"base", "math", "tensor", "module", "loss", "optim", "func", "tables", "train", "distributed"},
         "checkpoint_algebra": {"base", "math", "tensor", "module", "optim", "checkpoint"},
         "hub": {"base", "module", "checkpoint"},
         "console": {"base", "math", "tensor", "module", "loss", "optim", "func", "train", "distributed", "checkpoint"},

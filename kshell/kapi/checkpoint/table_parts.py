@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from kshell.kapi.tables.opening import place_of
 from kshell.kapi.train.table_data import Given, TableData
-from kshell.store import parted, splay
 from kshell.values.base.build import symdict
 from kshell.values.base.core import Dict, Sym, Table, seq_items, sym
 from kshell.values.base.narrow import names_in
@@ -23,11 +23,9 @@ Record = dict[str, Any]
 def record(saver: Saver, d: TableData) -> Record:
     """The record of a table that is data."""
     given, name = d.table.source, d.table.name
-    cols = given.cols if isinstance(given, Table) else None
-    if isinstance(cols, parted.PartCols):
-        given, name = sym(f":{os.path.abspath(cols.db.root)}"), cols.name
-    elif isinstance(cols, splay.SplayedCols):
-        given = sym(f":{os.path.abspath(cols.path)}")
+    place = place_of(given) if isinstance(given, Table) else None
+    if place is not None:
+        given, name = sym(f":{place[0]}"), place[1]
     elif isinstance(given, Sym):
         given = sym(f":{os.path.abspath(given.s[1:])}")
     options = {**d.table.options, **d.learned()}

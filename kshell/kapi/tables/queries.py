@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+
 from kshell.errors import CallError, QError
 from kshell.kapi.base.q_calls import applied
 from kshell.kapi.tables.parts import Parts, Ranges
@@ -165,6 +167,16 @@ class Selected:
     def read(self, i: int) -> Table:
         """The rows of a part."""
         table = self.parts.read(i, self._names)
+        return table if self._query is None else self._query.result(table)
+
+    @property
+    def free(self) -> bool:
+        """Can some rows be read, in any order, by `read_at`?"""
+        return self.parts.free and not (self._query is not None and self._query.chooses)
+
+    def read_at(self, rows: np.ndarray) -> Table:
+        """Some rows, if the table is `free`."""
+        table = self.parts.read_at(rows, self._names)
         return table if self._query is None else self._query.result(table)
 
     def advice(self) -> str:

@@ -12,8 +12,9 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.module.api import tensors_of_module
 from kshell.kapi.tables.ahead import Ahead
 from kshell.kapi.tables.columns import DROP, ERROR, Columns
+from kshell.kapi.tables.opening import parts_of_path, parts_of_table
 from kshell.kapi.tables.order import Order
-from kshell.kapi.tables.parts import ROWS, parts_of_path, parts_of_table
+from kshell.kapi.tables.parts import ROWS
 from kshell.kapi.tables.queries import Query, Selected
 from kshell.kapi.tensor.batch_view import count
 from kshell.kapi.train.options import Settings
@@ -119,7 +120,7 @@ class Reading:
         options = table.options
         query = None if table.query is None else Query(table.query, call)
         if isinstance(table.source, Table):
-            parts = parts_of_table(table.source)
+            parts = parts_of_table(table.source, call)
         else:
             assert isinstance(table.source, Sym)
             named = table.name or (None if query is None else query.table)
@@ -142,7 +143,10 @@ class Reading:
         self.ahead = _least_one(options, "ahead", AHEAD, call)
 
     def _tensors(self, i: int, table: Table) -> Rows:
-        x, y = self.columns.tensors(table, self._selected.parts.where(i))
+        return self._made(table, self._selected.parts.where(i))
+
+    def _made(self, table: Table, where: str) -> Rows:
+        x, y = self.columns.tensors(table, where)
         self.made += len(x)
         self.bytes += x.nbytes + (0 if y is None else y.nbytes)
         return x, y
@@ -162,6 +166,9 @@ class Reading:
     def windows(self, order: Order | None, skip: int) -> Iterator[Rows]:
         """The rows of the table after the first `skip`, as many together as are mixed. What is skipped is not read, as
         far as the numbers of rows are known."""
+        if order is not None and self._selected.free and self.columns.nulls != DROP:
+            yield from self._anywhere(order, skip)
+            return
         n = len(self._selected)
         window: list[int] = []
         parts: list[int] = list(range(n)) if order is None else order.parts(n)
@@ -186,6 +193,15 @@ class Reading:
                 yield _cut(mixed, skip, have) if skip else mixed
                 skip = 0
             window, read, have, number = [], [], 0, number + 1
+
+    def _anywhere(self, order: Order, skip: int) -> Iterator[Rows]:
+        """The rows of a table of which each can be read alone, in a random order of all, a part's number together."""
+        step = self._selected.parts.rows(0) or 1
+        rows = order.rows(0, self.rows() or 0)[skip:]
+        for start in range(0, len(rows), step):
+            at = rows[start : start + step]
+            table = self._selected.read_at(at)
+            yield self._made(table, f"{len(at)} rows of {self.what}")
 
 
 def _mixed(rows: Sequence[Rows], order: Any) -> Rows:

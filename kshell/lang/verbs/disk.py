@@ -15,7 +15,7 @@ from kshell.lang.verbs.dicts import enumerate_value
 from kshell.lang.verbs.files import path_of, save_lines
 from kshell.lang.verbs.internal import packing
 from kshell.registry import LOAD_INTO, verb
-from kshell.store import appending, kdb, splay, unfinished
+from kshell.store import appending, arrow_files, kdb, splay, unfinished
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse
 from kshell.values.base.core import (
@@ -49,8 +49,10 @@ Packings = kdb.Packing | dict[str, Any] | None
 
 
 def read_path(x: Sym) -> Value:
-    """The value in a data file, or the splayed table in a folder."""
+    """The value in a data file, the splayed table in a folder, or the table in files of Parquet or Arrow."""
     path = path_of(x)
+    if arrow_files.is_arrow(path):
+        return arrow_files.read(path)
     if os.path.isdir(path) or path.endswith("/"):
         return splay.read(path)
     return kdb.read(path)

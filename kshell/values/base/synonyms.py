@@ -216,7 +216,7 @@ _SAID: dict[str, tuple[str, str]] = {
     ),
     "parquet": (
         "",
-        'read in Python: a Session takes the table, s.t = pyarrow.parquet.read_table("t.parquet")',
+        "get reads them: t:get`:t.parquet, select from `:t.parquet",
     ),
     "import": (
         "l",

@@ -64,6 +64,21 @@ def feather(s: Session, folder: Path) -> str:
     return f'(`$":{folder}/t.feather")'
 
 
+def stream(s: Session, folder: Path) -> str:
+    """As a dataset of Hugging Face is on disk."""
+    import pyarrow
+
+    (folder / "t").mkdir()
+    whole = frame(s)
+    for i in range(2):
+        file = str(folder / "t" / f"data-0000{i}-of-00002.arrow")
+        with pyarrow.OSFile(file, "wb") as f, pyarrow.ipc.new_stream(f, whole.schema) as out:
+            out.write_table(whole.slice(500 * i, 500), 100)
+    for name in ("state.json", "dataset_info.json"):
+        (folder / "t" / name).write_text("{}")
+    return f'(`$":{folder}/t")'
+
+
 def csv(s: Session, folder: Path) -> str:
     import pyarrow.csv
 
@@ -77,7 +92,7 @@ def frame(s: Session) -> Any:
 
 
 MADE: list[Any] = [in_memory, splayed, partitioned,
-                   *(pytest.param(f, marks=pytest.mark.extra) for f in (parquet, hive, feather, csv))]
+                   *(pytest.param(f, marks=pytest.mark.extra) for f in (parquet, hive, feather, stream, csv))]
 
 
 @pytest.fixture

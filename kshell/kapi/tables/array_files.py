@@ -1,0 +1,141 @@
+"""Files of arrays and of pictures as tables: numpy's .npy, mapped, and folders of images by class."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from kshell.errors import QError, first_line, message_of
+from kshell.kapi.tables.parts import Parts, rows_of_part
+from kshell.values.base import types as T
+from kshell.values.base.build import regular
+from kshell.values.base.core import Table, sym_vec
+from kshell.values.base.from_numpy import NoType, typed
+
+IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
+IMAGE, CLASS = "image", "class"  # the columns of a folder of images
+
+
+class Arrays(Parts):
+    """Arrays of one length in files of .npy, by name; of each the rows of a part are read."""
+
+    free = True
+
+    def __init__(self, files: dict[str, str]) -> None:
+        self.what, self.names = ", ".join(files.values()), list(files)
+        self._arrays = {name: _mapped(file) for name, file in files.items()}
+        lengths = {name: len(a) for name, a in self._arrays.items()}
+        self.n = next(iter(lengths.values()))
+        if set(lengths.values()) != {self.n}:
+            raise QError(f"{self.what}: arrays of {', '.join(map(str, lengths.values()))} rows")
+        rows = [a.nbytes // max(1, self.n) for a in self._arrays.values()]
+        self.step = rows_of_part(sum(rows))
+
+    def __len__(self) -> int:
+        return -(-self.n // self.step)
+
+    def rows(self, i: int) -> int:
+        return min(self.step, self.n - i * self.step)
+
+    def read(self, i: int, names: Sequence[str]) -> Table:
+        start = i * self.step
+        return self._table(slice(start, start + self.rows(i)), names)
+
+    def read_at(self, rows: np.ndarray, names: Sequence[str]) -> Table:
+        return self._table(rows, names)
+
+    def whole(self, names: Sequence[str]) -> Table:
+        return self._table(slice(None), names)
+
+    def _table(self, at: Any, names: Sequence[str]) -> Table:
+        found = [typed(np.array(self._arrays[name][at])) for name in names]
+        return Table(list(names), [regular(t, a) for t, a in found])  # type: ignore[misc]
+
+    def where(self, i: int) -> str:
+        start = i * self.step
+        return f"rows {start} to {start + self.rows(i) - 1} of {self.what}"
+
+
+def _mapped(file: str) -> np.ndarray:
+    problem = ""
+    try:
+        a: np.ndarray = np.load(file, mmap_mode="r", allow_pickle=False)
+        if a.ndim:
+            typed(a[:0])
+            return a
+        problem = "one number, expected rows"
+    except NoType:
+        problem = f"no numbers of q: {a.dtype}"
+    except (OSError, ValueError) as exc:
+        problem = first_line(message_of(exc))
+    raise QError(f"{file}: {problem}")
+
+
+class Images(Parts):
+    """A folder of images in folders that are their classes. An image is channels by rows by columns, from 0 to 1; all
+    have the size of the first one."""
+
+    free = True
+
+    def __init__(self, path: str, files: Sequence[str]) -> None:
+        self.what, self.names = path, [IMAGE, CLASS]
+        self._path, self._files = path, list(files)
+        self._reader: Any = None
+        with suppress(ImportError):
+            self._reader = importlib.import_module("PIL.Image")
+        if self._reader is None:
+            raise QError(f"{path}: Pillow is needed to read images", hint="pip install pillow")
+        first = self._pixels(self._files[0])
+        self._shape = first.shape
+        self.step = rows_of_part(first.nbytes)
+
+    def __len__(self) -> int:
+        return -(-len(self._files) // self.step)
+
+    def rows(self, i: int) -> int:
+        return min(self.step, len(self._files) - i * self.step)
+
+    def read(self, i: int, names: Sequence[str]) -> Table:
+        start = i * self.step
+        return self.read_at(np.arange(start, start + self.rows(i)), names)
+
+    def read_at(self, rows: np.ndarray, names: Sequence[str]) -> Table:
+        files = [self._files[i] for i in rows.tolist()]
+        columns: list[Any] = []
+        for name in names:
+            if name == CLASS:
+                classes = [os.path.relpath(file, self._path).split(os.sep)[0] for file in files]
+                columns.append(sym_vec(classes))
+            else:
+                columns.append(regular(T.E, np.stack([self._image(file) for file in files])))
+        return Table(list(names), columns)
+
+    def whole(self, names: Sequence[str]) -> Table:
+        return self.read_at(np.arange(len(self._files)), names)
+
+    def _image(self, file: str) -> np.ndarray:
+        found = self._pixels(file)
+        if found.shape != self._shape:
+            was, given = ("x".join(map(str, shape)) for shape in (self._shape, found.shape))
+            raise QError(f"{file}: expected an image of {was} as the first one, given {given}")
+        return found
+
+    def _pixels(self, file: str) -> np.ndarray:
+        problem = ""
+        try:
+            with self._reader.open(file) as image:
+                grey = image.mode in ("1", "L", "LA", "I;16")
+                a = np.asarray(image.convert("L" if grey else "RGB"))
+            a = a[None] if a.ndim == 2 else a.transpose(2, 0, 1)
+            return np.ascontiguousarray(a, np.float32) / np.float32(255)
+        except Exception as exc:  # of any kind, for what stands in a damaged file
+            problem = first_line(message_of(exc))
+        raise QError(f"{file}: {problem}")
+
+    def where(self, i: int) -> str:
+        return f"images {i * self.step} to {i * self.step + self.rows(i) - 1} of {self.what}"
