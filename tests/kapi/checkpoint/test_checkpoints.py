@@ -348,7 +348,7 @@ def test_files_of_other_programs_are_named(session: Session) -> None:
     Path("empty").write_bytes(b"")
     session.run("`:list set(1;`a);`:vector set til 3;`:table set([]a:1 2);x:1;snapshot`:s.ks")
     for name, what, hint in (
-            ("e.h5", "it is an HDF5 file", ""), ("f.parquet", "it is a Parquet file", 'read_table("f.parquet")'),
+            ("e.h5", "it is an HDF5 file", ""), ("f.parquet", "it is a Parquet file", "get`:f.parquet"),
             ("g.bin", "PyTorch writes no such file", ""),
             ("empty", "PyTorch writes no such file", ""),
             ("list", "it is a file of q", "get`:list reads it"), ("vector", "it is a file of q", "get`:vector reads it"),
