@@ -159,7 +159,7 @@ def adapter(x: Value) -> Value:
     `base_model.model.two.lora_A.weight`base_model.model.two.lora_B.weight
     q)a[`config]`r`lora_alpha`target_modules
     2
-    16f
+    16
     ,`two
     """
     call = "adapter"
