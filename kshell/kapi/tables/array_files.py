@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError, first_line, message_of
-from kshell.kapi.tables.parts import Parts, rows_of_part
+from kshell.kapi.tables.parts import Equal, rows_of_part
 from kshell.values.base import types as T
 from kshell.values.base.build import regular
 from kshell.values.base.core import Table, sym_vec
@@ -21,7 +21,7 @@ IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
 IMAGE, CLASS = "image", "class"  # the columns of a folder of images
 
 
-class Arrays(Parts):
+class Arrays(Equal):
     """Arrays of one length in files of .npy, by name; of each the rows of a part are read."""
 
     free = True
@@ -35,12 +35,6 @@ class Arrays(Parts):
             raise QError(f"{self.what}: arrays of {', '.join(map(str, lengths.values()))} rows")
         rows = [a.nbytes // max(1, self.n) for a in self._arrays.values()]
         self.step = rows_of_part(sum(rows))
-
-    def __len__(self) -> int:
-        return -(-self.n // self.step)
-
-    def rows(self, i: int) -> int:
-        return min(self.step, self.n - i * self.step)
 
     def read(self, i: int, names: Sequence[str]) -> Table:
         start = i * self.step
@@ -76,7 +70,7 @@ def _mapped(file: str) -> np.ndarray:
     raise QError(f"{file}: {problem}")
 
 
-class Images(Parts):
+class Images(Equal):
     """A folder of images in folders that are their classes. An image is channels by rows by columns, from 0 to 1; all
     have the size of the first one."""
 
@@ -91,14 +85,8 @@ class Images(Parts):
         if self._reader is None:
             raise QError(f"{path}: Pillow is needed to read images", hint="pip install pillow")
         first = self._pixels(self._files[0])
-        self._shape = first.shape
+        self._shape, self.n = first.shape, len(self._files)
         self.step = rows_of_part(first.nbytes)
-
-    def __len__(self) -> int:
-        return -(-len(self._files) // self.step)
-
-    def rows(self, i: int) -> int:
-        return min(self.step, len(self._files) - i * self.step)
 
     def read(self, i: int, names: Sequence[str]) -> Table:
         start = i * self.step

@@ -59,19 +59,26 @@ class Parts:
         raise NotImplementedError
 
 
-class Ranges(Parts):
-    """A table whose columns are in memory or mapped, in ranges of rows."""
+class Equal(Parts):
+    """A table of `n` rows in parts of `step` rows, but for the last one."""
 
-    def __init__(self, table: Table, what: str) -> None:
-        self.table, self.what, self.names = table, what, list(table.names)
-        self.n = len(table)
-        self.step = rows_of_part(sum(map(_row, table.cols)))
+    n: int
+    step: int
 
     def __len__(self) -> int:
         return -(-self.n // self.step)
 
     def rows(self, i: int) -> int:
         return min(self.step, self.n - i * self.step)
+
+
+class Ranges(Equal):
+    """A table whose columns are in memory or mapped, in ranges of rows."""
+
+    def __init__(self, table: Table, what: str) -> None:
+        self.table, self.what, self.names = table, what, list(table.names)
+        self.n = len(table)
+        self.step = rows_of_part(sum(map(_row, table.cols)))
 
     def read(self, i: int, names: Sequence[str]) -> Table:
         start = i * self.step
