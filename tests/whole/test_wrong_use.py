@@ -174,7 +174,7 @@ def apart() -> Session:
 # what messages call some arguments, besides their kind, type, sizes and values
 CALLED = {"::": ("::", "nothing", "null", "NoneType", "undefined", "empty"), "[]": ("nothing", "NoneType"),
           "()": ("nothing", "empty", "null"), "0#`": ("null", "nothing"), "0#0f": ("null", "nothing"), "0N": ("null", "nan"), "0n": ("null", "nan", "-nan"),
-          "0w": ("inf",), "([]a:1 2)": ("list",), "`a`b!1 2": ("dictionary",), "0x01": ("unsigned char",)}
+          "0w": ("inf",), "([]a:1 2)": ("list", "Long"), "`a`b!1 2": ("dictionary",), "0x01": ("unsigned char",)}
 # a place among the arguments; how many there were; a number or size that torch found
 PLACES = re.compile(r"\b(\d(st|nd|rd|th)|first|second|last|arg\[\d|argument #?\d|element\[?|entry \d|position \d)|[Ii]nput \d"
                     r"|one of the arguments")

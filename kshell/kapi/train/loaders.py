@@ -136,7 +136,7 @@ def _named(call: str, args: Sequence[Value]) -> Any:
         raise CallError(
             call,
             expecting="the name of a class of datasets",
-            given=kname(args[0] if args else List([])),
+            given=kname(args[0]) if args else "nothing",
         )
     entry = type_of_name("dataset", name)
     if entry is None:
