@@ -33,8 +33,8 @@ from kshell.kapi.base.handles import adopted, table
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.recent import RECENT
 from kshell.parallel import group
-from kshell.values.base.core import Dict, List, Value
-from kshell.values.base.functions import Foreign
+from kshell.values.base.core import Value
+from kshell.values.base.functions import FOREIGN
 from kshell.values.session.context import running
 from kshell.values.session.interrupts import PENDING, carried_out, held_section, wake, whole
 from kshell.values.session.restrict import guarded
@@ -311,7 +311,7 @@ def _door1(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
         try:
             if PROBE[0] is not None:
                 PROBE[0](name)
-            if x.__class__ is List or x.__class__ is Dict or isinstance(x, Foreign):
+            if FOREIGN[0]:
                 x = adopted(x)
             out = fn(x)
             if PENDING:
@@ -352,7 +352,7 @@ def _told(name: str, exc: QError, *args: Value) -> QError:
 def _door(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Value) -> Value:
         try:
-            out = invoke(name, fn, *map(adopted, args))
+            out = invoke(name, fn, *(map(adopted, args) if FOREIGN[0] else args))
             if PENDING:
                 wake(carried_out(name))
             return out

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kshell.errors import SAID, CallError, QError
 from kshell.kapi.base.handle_kind import ANSWERS, HandleKind
 from kshell.registry import Hook
-from kshell.values.base.core import Dict, List, Value
+from kshell.values.base.core import Dict, List, Sym, Value, Vec
 from kshell.values.base.functions import Foreign
 from kshell.values.session.context import CODE, LINE, running
 from kshell.values.session.interrupts import brief, edit
@@ -413,24 +413,25 @@ _LONG = 256  # items: a longer list is data, not arguments
 def adopted(x: Value, depth: int = 3) -> Value:
     """x with handles in the place of Python objects that are torch's: x itself, items of lists and of dictionaries in
     it. All arguments of k-api functions go through here, so none has to know of such objects."""
-    if isinstance(x, Foreign):
-        found = ADOPT.fn(x.obj)
-        return found if isinstance(found, KHandle) else x
-    if x.__class__ is List:
+    kind = x.__class__
+    if kind is List:
         if depth and x.flat is None and len(x.items) <= _LONG:
             for i, item in enumerate(x.items):
-                if item.__class__ in _HOLD or isinstance(item, Foreign):
+                if item.__class__ not in _PLAIN:
                     new = adopted(item, depth - 1)
                     if new is not item:
                         done = (adopted(rest, depth - 1) for rest in x.items[i + 1 :])
                         return List([*x.items[:i], new, *done])
-    elif x.__class__ is Dict and depth:
+    elif kind is Dict and depth:
         values: Any = adopted(x.v, depth - 1)
         return x if values is x.v else Dict(x.k, values)
+    elif isinstance(x, Foreign):
+        found = ADOPT.fn(x.obj)
+        return found if isinstance(found, KHandle) else x
     return x
 
 
-_HOLD = (List, Dict)
+_PLAIN = frozenset({Vec, Sym, int, float, bool})  # the usual arguments that hold no objects
 
 
 def stale(h: KHandle) -> QError:

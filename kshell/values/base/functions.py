@@ -272,6 +272,10 @@ class View(Function):
         return self.value
 
 
+# has there been a Python object in q? Until then nothing has to look for one
+FOREIGN = [False]
+
+
 class Foreign(Function):
     """A Python object without a q equivalent, stored as it is (type 112h): not copied, and Python gets the same object
     back. No verb can look inside ('type); `~` tests whether two are the same object."""
@@ -282,6 +286,7 @@ class Foreign(Function):
 
     def __init__(self, obj: object) -> None:
         self.obj: Any = obj
+        FOREIGN[0] = True
 
     @property
     def unsaved(self) -> str:
@@ -320,6 +325,7 @@ class PyCall(Foreign):
 
     def __init__(self, obj: object, how: str = "") -> None:
         self.obj, self.how = obj, how
+        FOREIGN[0] = True
 
 
 class Door:
@@ -350,6 +356,7 @@ class PyFunction(PyCall):
 
     def __init__(self, obj: object, door: Door, where: str = "call") -> None:
         self.obj, self.how, self.door, self.where = obj, "<", door, where
+        FOREIGN[0] = True
 
 
 def forget_direct() -> None:
