@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import struct
 from collections.abc import Sequence
 from math import prod
 from operator import mul, sub
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from kshell.checkpoints.base.stored import MOST_DIMS, File
 from kshell.store.archive import Room, bounded_names, one_value
@@ -58,7 +57,6 @@ _GRANTED, _OFFSETS, _SHORTEST = 2400, b'"data_offsets"', 51
 _PART = 60  # and per part of a header's text
 _META = "__metadata__"
 _BEGIN = f'{{"{_META}":'
-_BLANK = 32
 
 
 class Place(NamedTuple):
@@ -138,17 +136,25 @@ def _checked(metadata: Any) -> dict[str, str]:
     return metadata
 
 
-# what is between the quotes of a tensor's entry where it is always the same, by place; the name is at 0
-_MARKS = {1: ":{", 2: "dtype", 3: ":", 5: ",", 6: "shape", 8: "data_offsets"}
-_EVERY = 10
+_NUMBER = "(?:0|[1-9][0-9]*)"
+# a tensor's entry as programs write it, without blanks and escapes; beside its groups it has so many characters
+_ENTRY = re.compile(
+    r'"([^"\\\x00-\x1f]*)":\{"dtype":"(\w+)","shape":\[((?:'
+    + f"{_NUMBER}(?:,{_NUMBER})*"
+    + r')?)\],"data_offsets":\[('
+    + f"{_NUMBER}),({_NUMBER}"
+    + r')\]\}(?:,(?=")|\}\Z)'
+)
+_BESIDE = len('"":{"dtype":"","shape":[],"data_offsets":[,]},')
 
 
 def _cut(data: bytes, room: Room) -> _Columns | None:
-    """The same of a header as programs write it, without blanks and escapes, in half the time. None for others, which
-    are to be parsed; also for wrong ones: parsing tells what is wrong."""
+    """The same of a header as programs write it, in half the time. None for others, which are to be parsed; also for
+    wrong ones: parsing tells what is wrong."""
     before = room.left
     try:
-        room.need(_PART * data.count(b'"') + 13 * len(data))  # a character may take four bytes
+        # parts of ten quotes each, and characters of up to four bytes
+        room.need(_PART * data.count(b'"') + 13 * len(data))
         return _by_column(data, room)
     except (ValueError, KeyError):
         room.left = before
@@ -156,36 +162,31 @@ def _cut(data: bytes, room: Room) -> _Columns | None:
 
 
 def _by_column(data: bytes, room: Room) -> _Columns:
-    """Cut the text at its quotes, and compare or convert what is between them, a column at a time: that all of it is as
-    it would be written is what makes it right. ValueError or KeyError if it is not."""
+    """Find the entries in the text, and convert and compare a column at a time: they are all of it if they are as long
+    together. ValueError or KeyError if something else is there, or an entry is wrong."""
     text = data.rstrip(b" ").decode()
     metadata: Any = {}
+    begin = 1
     if text.startswith(_BEGIN):
         metadata, end = one_value(text, len(_BEGIN))
         if text[end : end + 1] != ",":
             raise ValueError
-        text = "{" + text[end + 1 :]
-    first, *parts = text.split('"')
-    count, rest = divmod(len(parts), _EVERY)
-    is_escaped = b"\\" in data or np.frombuffer(data, np.uint8).min() < _BLANK
-    if first != "{" or rest or not count or is_escaped or parts[-1][-1:] != "}":
-        raise ValueError
-    parts[-1] = parts[-1][:-1] + ","
+        begin = end + 1
+    names, dtypes, sizes, firsts, lasts = (
+        [*column] for column in zip(*_ENTRY.findall(text, begin), strict=True)
+    )
+    count = len(names)
     room.need(_TENSOR * count)
-    names, dtypes, sizes, spans = (parts[i::_EVERY] for i in (0, 4, 7, 9))
-    numbers = [*map(int, "".join(spans)[2:-3].replace("]},:[", ",").split(","))]
-    starts, ends = numbers[::2], numbers[1::2]
-    shapes = {size: [*map(int, filter(None, size[2:-2].split(",")))] for size in {*sizes}}
+    shapes = {size: [*map(int, size.split(","))] if size else [] for size in {*sizes}}
     if max(map(len, shapes.values())) > MOST_DIMS:  # their product may be very long
         raise ValueError
     lengths = {size: prod(shape) for size, shape in shapes.items()}
+    starts, ends = [*map(int, firsts)], [*map(int, lasts)]
     bits = map(mul, map(_BITS.__getitem__, dtypes), map(lengths.__getitem__, sizes))
+    columns = (names, dtypes, sizes, firsts, lasts)
     is_right = (
-        all(parts[i::_EVERY] == [mark] * count for i, mark in _MARKS.items())
-        and spans == [f":[{a},{b}]}}," for a, b in zip(starts, ends, strict=True)]
-        and all(size == f":[{','.join(map(str, shape))}]," for size, shape in shapes.items())
-        and min(numbers) >= 0
-        and min(map(min, filter(None, shapes.values())), default=0) >= 0
+        text.startswith("{")
+        and len(text) - begin == _BESIDE * count + sum(len("".join(column)) for column in columns)
         and [*bits] == [8 * length for length in map(sub, ends, starts)]
         and len({*names, _META}) == count + 1  # none is twice
         and BITS.keys().isdisjoint(dtypes)
