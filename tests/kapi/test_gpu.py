@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from kshell.errors import QError
+from kshell.kapi.train.sources import Reader
 from kshell.session import Session
 from tests import ROOT
 
@@ -106,3 +107,35 @@ def test_a_page_shows_its_memory(session: Session) -> None:
     session.run("t:tensor(`zeros;1000;`cuda)")
     shown = _memory()["gpu"]
     assert shown["name"] == torch.cuda.get_device_name() and 0 < shown["used"] <= shown["peak"] <= shown["total"]
+
+
+TABLE = "seed 3;q:module seq(`sequential;(`linear;8;64);`relu;(`linear;64;1));to(q;`cuda);m:model(q;loss`mse;opt(`adamw;q;.01));"
+
+
+def test_a_table_in_files(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bits of a pass over the same rows as tensors; the GPU itself reads batches from memory that stays in place."""
+    pinned: list[bool] = []
+    read = Reader.read
+    monkeypatch.setattr(Reader, "read", lambda self, batch: (pinned.append(batch[0].is_pinned()), read(self, batch))[1])
+    session.run(f"t:flip(`a`b`c`d`e`f`g`h`y)!9 0N#(9*1000)?1e;(`$\":{tmp_path}/t/\")set t;"
+                f"{TABLE}train(m;`batchsize;64);train(m;`$\":{tmp_path}/t\");a:run m;b:run m")
+    assert len(pinned) == 32 and all(pinned)
+    session.run(f"{TABLE}train(m;`batchsize;64);train(m;tensor flip value flip delete y from t;tensor enlist each t`y);c:run m;d:run m")
+    assert session.run("(a~c)&b~d")
+
+
+def test_a_pass_over_a_table_goes_on_in_a_new_process(session: Session, tmp_path: Path) -> None:
+    path = f"`$\":{tmp_path}/s.ks\""
+    last = "r:raze string md5\"c\"$-8!value dict parms q"
+    session.run(f"t:flip(`a`b`c`d`e`f`g`h`y)!9 0N#(9*1000)?1e;(`$\":{tmp_path}/t/\")set t;{TABLE}"
+                f"train(m;`batchsize`shuffle;64,1b);train(m;`$\":{tmp_path}/t\");run m;"
+                f"train(m;`callback;{{if[x[`batch]=7;snapshot {path}]}});run m;{last}")
+    again = q("-q", "-e", f"resume {path};run m;{last};-1 r;-1 string device q;").split()
+    assert again[0] == session["r"].a.tobytes().decode() and again[1].startswith("cuda")
+
+
+def test_tokens_that_a_module_generates_there(session: Session) -> None:
+    """Those of the CPU."""
+    session.run("seed 2;a:module seq(`sequential;(`embed;50;32);(`gqa;32;4;2;`rope`causal!(`rope;1b));(`linear;32;50));"
+                "b:generate(a;1 2 3;20);to(a;`cuda);c:generate(a;1 2 3;20)")
+    assert session.run("b~c")

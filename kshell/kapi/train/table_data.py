@@ -9,7 +9,7 @@ from kshell.errors import CallError
 from kshell.kapi.base.args import long_of, name_of, names_of, number_of, unknown
 from kshell.kapi.base.convert import default_dtype, kname
 from kshell.kapi.base.lazy_torch import torch
-from kshell.kapi.module.api import tensors_of_module
+from kshell.kapi.module.api import device_of_module, tensors_of_module
 from kshell.kapi.tables.ahead import Ahead
 from kshell.kapi.tables.columns import DROP, ERROR, Columns
 from kshell.kapi.tables.opening import parts_of_path, parts_of_table
@@ -92,9 +92,18 @@ class TableData(Source):
         reading = self.reading(call)
         order = None if self.seed is None else Order(self.seed, self.epoch, reading.window)
         width = s["batchsize"]
-        feed = self.feed = Ahead(reading.windows(order, self.at * width), reading.ahead)
+        windows = reading.windows(order, self.at * width)
+        feed = self.feed = Ahead(map(self._locked, windows), reading.ahead)
         reading.bytes = reading.made = 0
         return _batches(feed, width, s["droplast"])
+
+    def _locked(self, rows: Rows) -> Rows:
+        """The rows in page-locked memory if the module is on a GPU, which copies from there while it computes."""
+        assert self.module is not None
+        if device_of_module(self.module).type != "cuda":
+            return rows
+        x, y = rows
+        return x.pin_memory(), None if y is None else y.pin_memory()
 
     def progress(self, seconds: float) -> dict[str, float]:
         """What the progress line says of reading: rows a second, megabytes, the share of the time that steps wait."""
