@@ -1,4 +1,4 @@
-# make setup | setup-all | demo | test | test-with | test-tail | test-all | lint | check | bench | golden | conformance
+# make setup | setup-all | demo | test | test-with | test-tail | test-all | seconds | lint | check | bench | golden | conformance
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -10,7 +10,7 @@ PARALLEL ?= -n $(shell $(PYTHON) -c 'import os; n = os.cpu_count(); print(n + (n
 # what is compiled once is kept, where the environment says otherwise too
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup setup-all demo test test-with test-tail test-all lint check bench golden conformance docs clean
+.PHONY: setup setup-all demo test test-with test-tail test-all seconds lint check bench golden conformance docs clean
 
 setup: $(MARK)
 
@@ -57,6 +57,10 @@ test-tail: setup-all
 
 test-all: setup-all
 	$(BIN)/python -m pytest $(PARALLEL)
+
+# which tests take long, measured again, on a machine that does nothing else: tests/seconds.txt
+seconds: setup-all
+	$(BIN)/python -m tests.support.seconds
 
 lint: setup
 	$(BIN)/ruff check kshell tests

@@ -4,7 +4,8 @@
 Generated inputs are the same at every run of continuous integration, and new ones at every run by hand.
 
 Tests of a long product are marked `sampled(n)`: one of n is run by `make test`, another one each time, and all by
-`make test-all`. Tests of hypothesis, which try a hundred inputs each, are sampled(3) where they do not say otherwise. With
+`make test-all`. Tests of hypothesis, which try a hundred inputs each, are sampled(3) where they do not say otherwise. Of
+tests that still take longer than half a second, by tests/seconds.txt, fewer are drawn: each time some of them. With
 KSHELL_SLOW=n one in n of the other slow tests is run, where they are run.
 """
 
@@ -21,7 +22,7 @@ from zlib import crc32
 import pytest
 from hypothesis import settings
 
-from tests.support import versions, warm
+from tests.support import seconds, versions, warm
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 settings.register_profile("ci", derandomize=True, deadline=None)  # time is measured by the benchmarks
@@ -61,11 +62,11 @@ class Draw:
         return (place + crc32(f"{SAMPLE} {name}".encode())) % n == 0
 
 
-def one_in(item: pytest.Item) -> int:
-    """How many cases of a test there are to each that is drawn."""
+def one_in(item: pytest.Item, times: int) -> int:
+    """How many cases of a test there are to each that is drawn; it takes so many times what it may."""
     if sampled := item.get_closest_marker("sampled"):
-        return int(sampled.args[0])
-    return PROPERTIES if getattr(getattr(item, "obj", None), "is_hypothesis_test", False) else 1
+        return int(sampled.args[0]) * times
+    return times * (PROPERTIES if getattr(getattr(item, "obj", None), "is_hypothesis_test", False) else 1)
 
 
 def pytest_collection_finish() -> None:
@@ -82,14 +83,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=reason))
     if any("::" in arg for arg in config.args):
         return
-    draw = Draw()
+    draw, long = Draw(), seconds.known()
     left_out = []
     for item in items:
         name = f"{item.path.name}::{getattr(item, 'originalname', item.name)}"
         if item.get_closest_marker("slow"):
             if not draw(name + " slow", SLOW):
                 left_out.append(item)
-        elif (n := one_in(item)) > 1 and not draw(name, n):
+        elif (n := one_in(item, seconds.times(name, long))) > 1 and not draw(name, n):
             item.add_marker(pytest.mark.slow)
     if left_out:
         gone = set(left_out)

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from tests import ROOT
+from tests.support import seconds
 
 CASES = """
 import pytest
@@ -48,3 +49,12 @@ def test_a_case_is_drawn_whatever_else_is_collected(tmp_path: Path) -> None:
 def test_a_case_that_is_asked_for_is_run(tmp_path: Path) -> None:
     cases = {"test_some[0]", "test_some[1]", "test_some[2]", "test_slow[5]"}
     assert run(tmp_path, *(f"test_cases.py::{case}" for case in cases)) == cases
+
+
+def test_tests_that_take_long_are_drawn_seldom() -> None:
+    report = ("10.50s call     tests/a/test_x.py::test_long[1-a::b]\n0.25s setup    tests/a/test_x.py::test_long[2]\n"
+              "0.20s call     tests/b/test_y.py::test_short\n(9 durations < 0.005s hidden.  Use -vv to show these durations.)\n")
+    long = seconds.measured(report)
+    assert long == {"test_x.py::test_long": 10.75}
+    assert seconds.times("test_x.py::test_long", long) == 22 and seconds.times("test_y.py::test_short", long) == 1
+    assert all(" " not in name and taken >= 0.5 for name, taken in seconds.known().items())
