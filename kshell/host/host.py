@@ -53,6 +53,7 @@ class Host:
         self.listener, where = place.listen(self.paths[0]), place.listen(self.paths[1])
         self.sweeper = Sweeper(self.paths)
         self.steps = Steps()
+        self.usual = self.steps.usual
         self.session: Session | None = None
         self.edits: Edits | None = None
         self.thread = 0  # the one that steps

@@ -12,6 +12,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable
+from itertools import pairwise
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
 MOST = 10_000  # steps kept
+LATELY = 9  # steps that tell how long they take
 RECENT = 20  # steps that tell which optimizers are in use
 SHARE = 0.0005  # of a step's time that norms may cost
 SETTLE = 1_000  # steps after which tensors that were noted become numbers
@@ -246,6 +248,13 @@ class Steps:
     def ended(self) -> float:
         """When the last step ended, by the clock `perf_counter`; 0 if there was none."""
         return self.rows[-1][2] if self.rows else 0.0
+
+    def usual(self) -> float:
+        """The seconds from one step to the next as they usually were lately; 0 if there were too few."""
+        rows = self.rows
+        ends = [rows[-i][2] for i in range(1, min(LATELY, len(rows)) + 1)]
+        times = sorted(later - earlier for later, earlier in pairwise(ends))
+        return times[len(times) // 2] if times else 0.0
 
     def active(self) -> list[Any]:
         """The optimizers that made the last steps."""

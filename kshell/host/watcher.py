@@ -17,9 +17,8 @@ from typing import Any, Protocol
 from kshell.attach import place
 from kshell.host.idle import Idle
 
-PATIENCE = (
-    0.5  # seconds without a safe point after which a client is answered inside a forward call
-)
+# a client is answered inside a forward call after so many seconds without a safe point, and so many usual steps
+PATIENCE, USUAL = 0.5, 2
 PAUSE = 0.02  # seconds until it is looked again whether the program has come to a safe point
 DEEPEST = 40  # frames shown
 WORD = 1 << 16  # bytes of a request
@@ -37,6 +36,9 @@ class Watched(Protocol):
 
     def state(self) -> place.State:
         """Where the program is, without its stack."""
+
+    def usual(self) -> float:
+        """The seconds that a step usually takes."""
 
     def waiting(self) -> int:
         """The descriptor that can be read when a client waits."""
@@ -83,7 +85,7 @@ class Watcher(threading.Thread):
                 if client in ready:
                     self.host.due, since = True, now
                     self.host.idle.wake()
-                elif self.host.due and now - since > PATIENCE:
+                elif self.host.due and now - since > max(PATIENCE, USUAL * self.host.usual()):
                     self.host.idle.wake()
                     self.host.overdue()
             except (OSError, ValueError):  # a socket that was closed meanwhile

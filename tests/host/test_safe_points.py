@@ -7,7 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
+from kshell.host.steps import Counted, Steps
 from kshell.host.watcher import wait_for_steps
 from kshell.values.base.build import string
 from tests.host.programs import PROGRAMS, Refused, running
@@ -83,3 +85,27 @@ def test_hooks_are_not_put_into_a_step_that_another_thread_makes() -> None:
     start = time.monotonic()
     wait_for_steps()
     assert time.monotonic() - start < 0.2
+
+
+def test_an_edit_waits_for_the_end_of_a_long_step(tmp_path: Path) -> None:
+    """Also where a step has several forward calls and takes longer than a client is usually patient."""
+    slow = PROGRAMS["plain"].replace("loss_fn(net(x), y).backward()", "\n        ".join([
+        "for part, target in zip(x.chunk(4), y.chunk(4)):", "    time.sleep(.3)", "    loss_fn(net(part), target).backward()"]))
+    assert "chunk" in slow
+    with running(tmp_path, slow, PAUSE="0") as program:
+        client = program.client()
+        program.wait_for(2)
+        for rate in (0.5, 0.25, 0.125):
+            client(f"lr(optimizer;{rate})")
+            at = client(".run.step")
+            program.wait_for(at + 1)
+            assert float(program.log[-1][1]) == rate
+
+
+def test_how_long_steps_usually_take() -> None:
+    steps = Steps()
+    counted = Counted(torch.optim.SGD([torch.ones(1)]), 0)
+    assert steps.usual() == 0
+    for now in (1.0, 2.0, 3.0, 43.0, 44.0, 45.0):
+        steps.rows.append((counted, 1, now, 0.1, [], None, None))
+        assert steps.usual() in (0, 1)
