@@ -10,7 +10,7 @@ import ctypes
 import struct
 from collections.abc import Callable, Sequence
 from ctypes import POINTER, Structure, c_char_p, c_int, c_int64, c_void_p
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -84,6 +84,7 @@ _NUMBERS = {
     "f": "f4",
     "g": "f8",
 }
+_ALIKE = frozenset("silfg")  # those of which q has the same
 # temporal formats without a time zone: storage type, numpy's type, and the result type
 _TIMES = {
     "tdD": ("i4", "M8[D]", "M8[D]"),
@@ -205,6 +206,10 @@ class _Part:
         skipped = self.start - 8 * first_byte
         return np.unpackbits(packed, bitorder="little")[skipped : skipped + self.n].view(bool)
 
+    def has_more(self) -> bool:
+        """Are there nulls, or a dictionary?"""
+        return bool(self.s.dictionary) or self.absent() is not None
+
     def absent(self) -> np.ndarray | None:
         """Which items are null; None if none are."""
         if not self.a.null_count or not self.a.n_buffers or not self.a.buffers[0]:
@@ -218,6 +223,10 @@ class _Part:
 def _joined(schema: Schema, parts: list[_Part], made: type[Made]) -> ListValue:
     """The column formed by the parts of all arrays in a stream."""
     fmt = (schema.format or b"").decode()
+    if len(parts) > 1 and fmt in _ALIKE and not any(map(_Part.has_more, parts)):
+        empty = cast("Vec", made.array(np.empty(0, _NUMBERS[fmt])))
+        numbers = [part.numbers(_NUMBERS[fmt]) for part in parts]
+        return Vec(empty.t, np.concatenate(numbers, dtype=empty.a.dtype))
     columns = [_part(fmt, part, made) for part in parts if part.n]
     if len(columns) == 1:
         return columns[0]

@@ -8,14 +8,20 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from kshell.errors import QError, first_line, message_of
 from kshell.store import parted, splay
+from kshell.store.arrow_bounds import Bounds, may_meet, of_groups
+from kshell.store.splay import Condition
 from kshell.values.base import types as T
-from kshell.values.base.core import Table, Value
+from kshell.values.base.core import ListValue, Table, Value
 from kshell.values.base.functions import FROM_ARROW
+from kshell.values.items.pick import take_at
 from kshell.values.session.restrict import check_read, lifted
 
 FORMATS = {
@@ -23,6 +29,7 @@ FORMATS = {
     ".arrow": "ipc",
     ".feather": "feather",
 }  # and what Arrow calls them
+BATCH = 1 << 20  # rows that Arrow reads together: the words of a row group are made anew for each
 
 
 def is_arrow(path: str) -> bool:
@@ -50,20 +57,95 @@ def read(path: str) -> Table:
 class ArrowCols(splay.LazyCols):
     """The columns of a dataset of Arrow, or of a part of one."""
 
-    def __init__(self, names: list[str], path: str, dataset: Any, **named: Any) -> None:
+    def __init__(self, names: list[str], path: str, dataset: Any) -> None:
         super().__init__(names, f":{path}")
-        self.path, self._dataset, self._named = path, dataset, named
+        self.path, self._dataset = path, dataset
+        self._known: dict[str, tuple[frozenset[str], list[Bounds | None]]] = {}  # by column
 
     def make(self, i: int) -> Value:
         with lifted():  # code that holds the table may read its content
             columns = [self.names[i]]
             found: Value = table_of(
-                self.path, self._dataset.to_table, columns=columns, **self._named
+                self.path, self._dataset.to_table, columns=columns, batch_size=BATCH
             ).cols[0]
             return found
 
+    def rows(self) -> int:
+        read = next(
+            (column for i in range(len(self)) if (column := self.read(i)) is not None), None
+        )
+        return int(self._dataset.count_rows()) if read is None else len(read)
+
+    def candidates(self, conditions: Sequence[Condition]) -> np.ndarray | None:
+        wanted = [c for c in conditions if self.read(self.names.index(c.name)) is None]
+        if not wanted:
+            return None
+        groups, ends = self._groups
+        may = np.ones(len(groups), bool)
+        for condition in wanted:
+            with lifted():
+                types, bounds = reading(self.path, self._bounds, condition.name)
+            if condition.type in types:
+                may &= [b is None or may_meet(condition, b) for b in bounds]
+        if may.all():
+            return None
+        return np.flatnonzero(np.repeat(may, np.diff(ends, prepend=0)))
+
+    def _bounds(self, name: str) -> tuple[frozenset[str], list[Bounds | None]]:
+        if name not in self._known:
+            self._known[name] = of_groups(name, self._dataset, self._groups[0])
+        return self._known[name]
+
+    def taken(self, name: str, rows: np.ndarray) -> ListValue:
+        """Some rows of a column: of Parquet the row groups that have them are read."""
+        if self.read(self.names.index(name)) is None and len(rows):
+            ends = self._groups[1]
+            at = np.searchsorted(ends, rows, side="right")
+            used = np.unique(at)
+            if len(used) < len(ends):
+                return self._of_groups(name, rows, at, used)
+        return super().taken(name, rows)
+
+    @cached_property
+    def _groups(self) -> tuple[list[Any], np.ndarray]:
+        """The row groups, and the number of the row after each."""
+        with lifted():
+            files = reading(self.path, lambda: list(self._dataset.get_fragments()))
+            counted = [found for file in files for found in _groups_of(file)]
+        parts = [part for part, _ in counted]
+        return parts, np.cumsum([count for _, count in counted], dtype=np.int64)
+
+    def _of_groups(
+        self, name: str, rows: np.ndarray, at: np.ndarray, used: np.ndarray
+    ) -> ListValue:
+        parts, ends = self._groups
+        chosen = [parts[i] for i in used.tolist()]
+        counts = np.diff(ends, prepend=0)
+        before = np.cumsum(counts[used]) - counts[used]  # rows of those that are read, before each
+        places = rows - (ends - counts)[at] + before[np.searchsorted(used, at)]
+        schema = self._dataset.schema
+
+        def read() -> Any:
+            found = [
+                part.to_table(schema=schema, columns=[name], batch_size=BATCH) for part in chosen
+            ]
+            return importlib.import_module("pyarrow").concat_tables(found)
+
+        with lifted():
+            column = table_of(self.path, read).cols[0]
+        return take_at(column, places)
+
     def there(self) -> bool:
         return os.path.exists(self.path)
+
+
+def _groups_of(file: Any) -> list[tuple[Any, int]]:
+    """The row groups of a file of Parquet, with their rows; other files are one."""
+    split = getattr(file, "split_by_row_group", None)
+    if split is None:
+        return [(file, file.count_rows())]
+    groups = reading(file.path, split)
+    return [(group, sum(part.num_rows for part in group.row_groups)) for group in groups]
 
 
 class Folders(parted.Database):
@@ -134,8 +216,15 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def _opened(datasets: Any, path: str, kind: str) -> Any:
-    """The files of Arrow at a path. Folders' names that are dates, which Arrow takes for texts, are dates."""
-    found = datasets.dataset(path, format=kind, partitioning="hive")
+    """The files of Arrow at a path. Folders' names that are dates, which Arrow takes for texts, are dates. Texts of
+    Parquet are read as they are stored, as places in a list of words, each of which becomes a symbol once."""
+    arrow = importlib.import_module("pyarrow")
+    how: Any = kind
+    found = datasets.dataset(path, format=how, partitioning="hive")
+    texts = [f.name for f in found.schema if arrow.types.is_string(f.type)]
+    if kind == "parquet" and texts:
+        how = datasets.ParquetFileFormat(dictionary_columns=texts)
+        found = datasets.dataset(path, format=how, partitioning="hive")
     values: dict[str, set[str]] = {}
     for file in found.files:
         for name, value in _FOLDER.findall(file[len(path) :]):
@@ -143,10 +232,9 @@ def _opened(datasets: Any, path: str, kind: str) -> Any:
     dates = [name for name, given in values.items() if all(map(_DATE.fullmatch, given))]
     if not dates:
         return found
-    arrow = importlib.import_module("pyarrow")
     types = [(n, arrow.date32() if n in dates else found.schema.field(n).type) for n in values]
     by_folder = datasets.partitioning(arrow.schema(types), flavor="hive")
-    return datasets.dataset(path, format=kind, partitioning=by_folder)
+    return datasets.dataset(path, format=how, partitioning=by_folder)
 
 
 def arrow(path: str) -> Any:
@@ -161,10 +249,16 @@ def arrow(path: str) -> Any:
 
 def table_of(where: str, read: Callable[..., Any], **named: Any) -> Table:
     """A table of Arrow as one of q."""
-    found: Value = FROM_ARROW.fn(reading(where, read, **named))
+    found: Value = FROM_ARROW.fn(reading(where, lambda: _of_one_list(read(**named))))
     if found.__class__ is not Table:
         raise QError(f"{where}: a column cannot be one of q")
     return found
+
+
+def _of_one_list(table: Any) -> Any:
+    """The same, with one list of words for each column of words: row groups have their own, with mostly the same."""
+    has_words = any(hasattr(kind, "index_type") for kind in table.schema.types)
+    return table.unify_dictionaries().combine_chunks() if has_words else table
 
 
 def reading(where: str, f: Callable[..., Any], *args: Any, **named: Any) -> Any:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from typing import Any, SupportsIndex
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
@@ -14,6 +14,16 @@ from kshell.values.base import types as T
 from kshell.values.base.core import Dict, List, ListValue, Table, Value, Vec, sym_names, sym_vec
 from kshell.values.items.pick import take_at
 from kshell.values.session.restrict import check_read, lifted
+
+
+class Condition(NamedTuple):
+    """A condition on the values of one column: =, <, <=, >, >=, in or within some values of a type (its character), as
+    they are stored; symbols as bytes."""
+
+    name: str
+    verb: str
+    type: str
+    values: Sequence[Any]
 
 
 class LazyCols(list[Any]):
@@ -30,6 +40,15 @@ class LazyCols(list[Any]):
         """Column i."""
         raise NotImplementedError
 
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self[0]) if self.names else 0
+
+    def read(self, i: int) -> ListValue | None:
+        """Column i, if it has been read."""
+        found: ListValue | None = list.__getitem__(self, i)
+        return found
+
     def sample(self) -> list[Any]:
         """Columns of the same types, possibly shorter."""
         return self[:]
@@ -45,6 +64,10 @@ class LazyCols(list[Any]):
     def head(self, n: int) -> Table:
         """A table of the first rows, at least n of them if there are that many."""
         return Table(self.names, self[:])
+
+    def candidates(self, conditions: Sequence[Condition]) -> np.ndarray | None:
+        """The rows that may meet all conditions, by what is known without reading columns; None for all."""
+        return None
 
     def taken(self, name: str, rows: np.ndarray) -> ListValue:
         """Some rows of a column."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+import re
 from pathlib import Path
 
 import pytest
 
 from kshell.errors import QError
 from kshell.session import Session
+from kshell.values.base.core import sym_vec
 
 pytestmark = pytest.mark.extra
 pa = pytest.importorskip("pyarrow")
@@ -33,6 +35,7 @@ QUERIES = (
     "cols t",
     "count t",
     "select med a by date from t where date>2024.01.01",
+    "select s,a from t where a>.99",
 )
 
 
@@ -69,6 +72,16 @@ def s(request: pytest.FixtureRequest, tmp_path: Path) -> Session:
     return session
 
 
+# of which q gives others, or errors, for partitioned tables
+IN_ONE = ("select from t where i in 3 900 5", "select[3;>a]s,k from t where k=1,a>.8", "select[-2]from t where k=2")
+
+
+@pytest.mark.parametrize("s", ("parquet", "feather", "folder"), indirect=True)
+@pytest.mark.parametrize("query", IN_ONE)
+def test_a_query_of_one_table(s: Session, query: str) -> None:
+    assert s.run(f"({query})~{query.replace(' t', ' u').replace(']from t', ']from u')}") is True
+
+
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_query_gives_what_it_gives_in_memory(s: Session, query: str) -> None:
     expected = s.run(f"-8!{query}").a.tobytes()  # type: ignore[union-attr]
@@ -103,3 +116,106 @@ def test_a_damaged_file_is_named(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(QError, match=r"t\.parquet: "):
         session.run(f"get`$\":{tmp_path}/t.parquet\"")
     assert session.run("1+1") == 2
+
+
+def spoiled(path: Path, group: int, column: int) -> None:
+    """Write over what a row group has of a column."""
+    chunk = pq.ParquetFile(path).metadata.row_group(group).column(column)
+    with path.open("r+b") as f:
+        f.seek(chunk.dictionary_page_offset or chunk.data_page_offset)
+        f.write(b"\xff" * chunk.total_compressed_size)
+
+
+def test_row_groups_and_columns_that_no_row_needs_are_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": list(range(1000)), "b": list(range(1000)), "s": ["u", "v"] * 500}), path, row_group_size=100)
+    spoiled(path, 2, 1)
+    spoiled(path, 7, 2)
+    s = Session()
+    s.run(f"t:get`$\":{path}\"")
+    assert s.run("count t") == 1000
+    assert s.run("exec b from t where a in 950 20 330").a.tolist() == [20, 330, 950]
+    assert s.run("(exec s from t where a=11)~enlist`v")
+    with pytest.raises(QError, match=r"t\.parquet"):
+        s.run("exec b from t where a=250")
+    assert s.run("exec sum a from t") == 499500
+
+
+def test_texts_become_symbols_once(tmp_path: Path) -> None:
+    """However they are stored; a null is the empty symbol."""
+    texts = ["a", None, "", "b", "\u00e9", "a"] * 50 + [str(i) for i in range(300)]
+    expected = [t or "" for t in texts]
+    for name, how in (("plain", {"use_dictionary": False}), ("coded", {}), ("groups", {"row_group_size": 7})):
+        pq.write_table(pa.table({"s": texts}), tmp_path / f"{name}.parquet", **how)
+        s = Session()
+        s.run(f"t:get`$\":{tmp_path}/{name}.parquet\"")
+        s.names.set("e", sym_vec(expected))
+        assert s.run("e~t`s") is True
+
+
+# literals of one value or several, by the column; row groups have two values each, from 0 to 19
+LITERALS = {
+    "k": lambda *ks: " ".join(map(str, ks)), "x": lambda *ks: " ".join(map(str, ks)),
+    "h": lambda *ks: " ".join(map(str, ks)) + "h", "u": lambda *ks: " ".join(map(str, ks)),
+    "d": lambda *ks: " ".join(f"2024.01.{k + 1:02}" for k in ks), "s": lambda *ks: "".join(f"`s{k:02}" for k in ks),
+    "p": lambda *ks: " ".join(f"2024.01.{k + 1:02}D00:00:00.000001" for k in ks), "f": lambda *ks: " ".join(f"{k}.0" for k in ks),
+}
+CONDITIONS = ("{c}={l(7)}", "{c}<{l(3)}", "{c}<={l(2)}", "{c}>{l(16)}", "{c}>={l(17)}", "{c} in {l(3,11)}", "{c} within {l(4,6)}",
+              "{l(5)}>{c}", "{l(12)}<={c},n>600", "{c}<>{l(7)}", "not {c}={l(7)}", "{c}={l(25)}", "{c}={l(7)},n=max n",
+              "n=max n,{c}={l(7)}", "{c}={l(7)},k in 7 8", "k>3,{c}={l(7)},n<360", "{c}={l(7,8)}", "{c}=0N", "{c}<0W", "{c}>-0W",
+              "{c} in enlist {l(7)}", "{c}=`nosuch", "{c} within {l(6,4)}", "i<5,{c}={l(0)}")
+FORMS = ("select from t where ", "exec sum n by k from t where ", "exec i from t where ", "select[2]n,{c} from t where ",
+         "select count i from t where ")
+
+
+def string_of(text: str) -> str:
+    return '"' + text.replace('"', '\\"') + '"'
+
+
+@pytest.mark.parametrize("c", LITERALS)
+def test_conditions_that_leave_row_groups_out(tmp_path: Path, c: str) -> None:
+    """The result, or the error, is that of the table in memory."""
+    ks = [i // 50 for i in range(1000)]
+    days = [dt.date(2024, 1, 1) + dt.timedelta(k) for k in ks]
+    times = [dt.datetime(2024, 1, 1, microsecond=1) + dt.timedelta(k) for k in ks]
+    columns = {"n": list(range(1000)), "k": ks, "x": pa.array([None if k == 4 else k for k in ks], pa.int64()), "d": days,
+               "p": pa.array(times, pa.timestamp("us")), "s": [None if k == 5 else f"s{k:02}" for k in ks], "h": pa.array(ks, pa.int16()),
+               "u": pa.array(ks, pa.uint8()), "f": [float(k) for k in ks]}
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table(columns), path, row_group_size=100)
+    s = Session()
+    s.run(f"t:select from f:get`$\":{path}\"")
+    for form in FORMS:
+        for condition in CONDITIONS:
+            text = re.sub(r"\{l\(([\d,]+)\)\}", lambda m: LITERALS[c](*map(int, m[1].split(","))), form + condition).replace("{c}", c)
+            s.run(f"u:get`$\":{path}\"")
+            found, expected = (s.run(f"-8!@[value;{string_of(t)};{{x}}]").a.tobytes() for t in (text.replace("from t", "from u"), text))
+            assert found == expected, text
+
+
+def test_what_a_condition_leaves_out_is_not_read(tmp_path: Path) -> None:
+    """Nor are files in folders whose names say that no row can meet it, also where they are named by two fields."""
+    path = tmp_path / "t.parquet"
+    table = pa.table({"a": list(range(1000)), "b": [f"s{i // 100}" for i in range(1000)], "v": [1.0] * 1000})
+    pq.write_table(table, path, row_group_size=100)
+    for column in range(3):
+        spoiled(path, 2, column)
+    s = Session()
+    for text, expected in (("exec sum v from t where a within 320 340", 21.0), ("exec count v from t where b=`s7,a<750", 50),
+                           ("exec sum v from t where a in 5 999", 2.0)):
+        s.run(f"t:get`$\":{path}\"")
+        assert s.run(text) == expected
+    for text in ("exec sum v from t where a<340", "exec sum v from t where a=250", "exec sum v from t where b=`s2"):
+        s.run(f"t:get`$\":{path}\"")
+        with pytest.raises(QError, match=r"t\.parquet"):
+            s.run(text)
+    folder = tmp_path / "hive"
+    rows = pa.table({"day": [dt.date(2024, 1, 1 + i // 10) for i in range(40)], "sym": ["a", "b"] * 20, "v": list(range(40))})
+    pq.write_to_dataset(rows, folder, partition_cols=["day", "sym"])
+    for file in (folder / "day=2024-01-02" / "sym=b").iterdir():
+        spoiled(file, 0, 0)
+    s.run(f"h:get`$\":{folder}\"")
+    assert s.run("exec asc v from h where day=2024.01.02,sym=`a").a.tolist() == [10, 12, 14, 16, 18]
+    assert s.run("exec sum v from h where sym=`a") == sum(range(0, 40, 2))
+    with pytest.raises(QError, match="hive"):
+        s.run("exec sum v from h where day=2024.01.02")

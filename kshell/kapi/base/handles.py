@@ -413,8 +413,7 @@ _LONG = 256  # items: a longer list is data, not arguments
 def adopted(x: Value, depth: int = 3) -> Value:
     """x with handles in the place of Python objects that are torch's: x itself, items of lists and of dictionaries in
     it. All arguments of k-api functions go through here, so none has to know of such objects."""
-    kind = x.__class__
-    if kind is List:
+    if x.__class__ is List:
         if depth and x.flat is None and len(x.items) <= _LONG:
             for i, item in enumerate(x.items):
                 if item.__class__ not in _PLAIN:
@@ -422,7 +421,7 @@ def adopted(x: Value, depth: int = 3) -> Value:
                     if new is not item:
                         done = (adopted(rest, depth - 1) for rest in x.items[i + 1 :])
                         return List([*x.items[:i], new, *done])
-    elif kind is Dict and depth:
+    elif x.__class__ is Dict and depth:
         values: Any = adopted(x.v, depth - 1)
         return x if values is x.v else Dict(x.k, values)
     elif isinstance(x, Foreign):

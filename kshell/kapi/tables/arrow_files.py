@@ -11,7 +11,7 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.tables.parts import Parts, rows_of_part
-from kshell.store.arrow_files import arrow, dataset_of, reading, table_of
+from kshell.store.arrow_files import BATCH, arrow, dataset_of, reading, table_of
 from kshell.values.base.core import Table
 
 
@@ -38,10 +38,13 @@ class Dataset(Parts):
 
     def read(self, i: int, names: Sequence[str]) -> Table:
         fragment, schema = self._parts[i], self._dataset.schema
-        return table_of(self.where(i), fragment.to_table, schema=schema, columns=list(names))
+        columns = list(names)
+        return table_of(
+            self.where(i), fragment.to_table, schema=schema, columns=columns, batch_size=BATCH
+        )
 
     def whole(self, names: Sequence[str]) -> Table:
-        return table_of(self.what, self._dataset.to_table, columns=list(names))
+        return table_of(self.what, self._dataset.to_table, columns=list(names), batch_size=BATCH)
 
     def where(self, i: int) -> str:
         fragment = self._parts[i]

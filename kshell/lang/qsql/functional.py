@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from kshell.errors import QError
 from kshell.lang.qsql import partitioned, update
+from kshell.lang.qsql.conditions import candidates
 from kshell.lang.qsql.select import Limit, Named, Phrase, Source, restricted, run_exec, run_select
 from kshell.lang.tables.columns import Columns
 from kshell.lang.tables.tables import fetch, names_of
@@ -61,7 +62,7 @@ def query(
         if partitioned.is_partitioned(fetched):
             return partitioned.query(is_exec, fetched, where, by, cols, distinct, limit)
     source = Source(fetched)
-    columns = restricted(Columns(source.values, source.n), where)
+    columns = restricted(candidates(Columns(source.values, source.n), where), where)
     if is_exec and by is not None and len(by) == 1 and by[0][0] is None and _is_false(by[0][1]):
         is_exec, by = False, None  # `exec a,b by 0b`: a table
         cols = [(name or "x", phrase) for name, phrase in cols]

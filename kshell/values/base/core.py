@@ -410,7 +410,8 @@ class Table:
         self.names, self.cols, self.attr = names, cols, attr
 
     def __len__(self) -> int:
-        return len(self.cols[0]) if self.cols else 0
+        cols: Any = self.cols  # those of a file know how many rows there are
+        return int(cols.rows()) if cols.__class__ is not list else len(cols[0]) if cols else 0
 
     def col(self, name: str) -> ListValue:
         if len(self.names) <= _MANY_NAMES:
