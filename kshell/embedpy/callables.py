@@ -20,6 +20,14 @@ class RaisedInPython(QError, RuntimeError):
         self.frames, self.note = e.frames, e.note
 
 
+def _name(value: Value, session: Running) -> str:
+    """The name of a verb, or of the variable that a function is in."""
+    if isinstance(value, Prim):
+        return value.name
+    variables = session.names.spaces["."].items()
+    return next((name for name, x in variables if x is value), "lambda")
+
+
 class QFunction:
     """A q function that Python calls: arguments and result are converted as `.p` does. Keyword arguments are those of
     a lambda's parameters. It cannot leave its process."""
@@ -28,7 +36,7 @@ class QFunction:
         self.value, self._call = value, call
         self.session: Running = running()
         self.__doc__ = self.session.show(value)
-        self.__name__ = self.__qualname__ = value.name if isinstance(value, Prim) else "lambda"
+        self.__name__ = self.__qualname__ = _name(value, self.session)
         if isinstance(value, Lambda) and value.params:
             kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
             self.__signature__ = inspect.Signature(

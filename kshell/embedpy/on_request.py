@@ -137,20 +137,19 @@ def to_q_text(x: Value, y: Value) -> Value:
 
 @name(".p.each", effect="changes")
 def each(x: Value, y: Value) -> Value:
-    """The results of a q function for each item of any Python iterable, which is not made a list; of :: nothing.
+    """The results of a q function for each item of any Python iterable, which is not made a list; :: if all are ::.
 
     q).p.each[neg;.p.eval"range(3)"]
     0 -1 -2
     """
     results: list[Value] = []
-    is_kept = x is not NIL
     iterator = guarded("call", lambda: iter(object_of(y)))
     while True:
         found = guarded("call", lambda: next(iterator, _END))
         if found is _END:
             break
-        if is_kept:
-            results.append(apply(x, [into_q.to_q(found)]))
+        results.append(apply(x, [into_q.to_q(found)]))
+    is_kept = not results or any(result is not NIL for result in results)
     return core.COLLAPSE.fn(results) if is_kept else NIL
 
 

@@ -6,6 +6,7 @@ import io
 import re
 
 _GOES_ON = re.compile(r"(else|elif|except|finally)\b")
+_BEGINS = re.compile(r"(if|for|while|try|async for|else|elif|except)\b")  # what that can follow, on one line
 
 
 def python_end(text: str, start: int) -> int:
@@ -24,7 +25,7 @@ def python_end(text: str, start: int) -> int:
             kept = i + 1
         elif kept == i or not any(part.strip() for part in lines[kept:i]):
             before = lines[kept - 1]
-            is_part = _GOES_ON.match(line) and before[:1] in (" ", "\t")
+            is_part = _GOES_ON.match(line) and (before[:1] in (" ", "\t") or _BEGINS.match(before))
             if not is_part and not lines[kept - 1].startswith("@"):
                 break
             kept = i + 1

@@ -187,6 +187,10 @@ type .p.version  / -11h
 .p.toq0[.p.eval"'ab'";1b]  / "ab"
 .p.toq0[.p.eval"'ab'";0b]  / `ab
 .p.each[neg;.p.eval"range(3)"]  / 0 -1 -2
+.p.each[{[x]};.p.eval"range(3)"]~(::)  / 1b
+.p.each[{x};.p.eval"()"]  / ()
+.p.each[::;.p.eval"(7,8)"]  / 7 8
+named:{[aa;bb]aa+bb}; .p.qeval["lambda f: f.__name__"]named  / "named"
 .p.setconv{`bare}; r:.p.qeval"[1,object()]"; .p.setconv(::); r  / 1\n`bare
 / words for arguments
 `a pykw 1  / pykw[`a;1]

@@ -167,6 +167,16 @@ def test_of_two_classes_the_newer_has_the_name(s: kshell.Session) -> None:
     true(s, "`Net`other.Net~objtype each(m;k)")
 
 
+def test_a_script_loads_the_file_beside_it(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "own.py").write_text("import torch\n\n\nclass Own(torch.nn.Linear):\n    pass\n")
+    (folder / "main.q").write_text("\\l own.py\nm:module enlist(`Own;3;2)\n")
+    s = kshell.Session()
+    s.run(f"\\l {folder}/main.q")
+    assert s.run("exec sum elements from parmtable m") == 8
+
+
 def test_a_file_loaded_again_replaces_its_types(s: kshell.Session) -> None:
     s.run("\\l net.py\nm:module enlist(`Net;3);o:opt(`Signs;m;.01);l:loss(`Weighted;2)")
     old = type(s["m"])

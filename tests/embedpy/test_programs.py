@@ -131,6 +131,7 @@ def test_a_programs_own_handler_gets_lines_and_statements(tmp_path: Path, monkey
     ("p)x=1\ny=2", "p)x=1"), ("p)if x:\n y\n\n z\n\nq", "p)if x:\n y\n\n z"), ("p)f(1,\n2)\ng", "p)f(1,\n2)"),
     ("p)if x:\n y\nelse:\n z\nelse", "p)if x:\n y\nelse:\n z\nelse"), ("p)@d\nclass A:\n x=1\nb", "p)@d\nclass A:\n x=1"),
     ("p)x='''\na\n'''\nb", "p)x='''\na\n'''"), ("p)# only\n\n\nb", "p)# only"), ("p)x=1\n# c\ny", "p)x=1"),
+    ("p)try: x\nexcept E: y\nelse: z\nq", "p)try: x\nexcept E: y\nelse: z"), ("p)x=1\nelse: z", "p)x=1"),
 ])  # fmt: skip
 def test_which_lines_belong_to_a_block(text: str, kept: str) -> None:
     assert text[:python_end(text, 0)] == kept

@@ -36,7 +36,7 @@ from kshell.values.engine.apply import apply1
 from kshell.values.session import memory
 from kshell.values.session.context import running, worker
 from kshell.values.session.interrupts import PENDING, carried_out, stoppable, wake, whole
-from kshell.values.session.restrict import REVAL, allow_python, expanded, forbid, refuse, restricted
+from kshell.values.session.restrict import REVAL, forbid, refuse, restricted
 
 
 def run(text: str) -> Value:
@@ -345,10 +345,6 @@ def load(arg: str) -> Value:
             port.updates.checkpoint()
         return NIL
     if arg == "p.q":  # embedPy's script: its names are there
-        return NIL
-    if arg.endswith(".py") and os.path.isfile(expanded(arg)):
-        allow_python("\\l")  # Python may do anything
-        loading.PYTHON_MODULE.fn(arg)
         return NIL
     return loading.load(arg)
 

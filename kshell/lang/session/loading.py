@@ -11,7 +11,7 @@ from kshell.registry import Hook
 from kshell.store import compress, kdb, parted, splay, unfinished
 from kshell.values.base.core import NIL, Value, sym
 from kshell.values.session.context import running
-from kshell.values.session.restrict import check_read, expanded, is_outside
+from kshell.values.session.restrict import allow_python, check_read, expanded, is_outside
 
 SCRIPTS = (".q", ".k", ".s", ".p", ".t", ".q_")
 PYTHON_FILE = Hook()  # runs one, or gives its statements to the program's own `.p.e`
@@ -40,6 +40,10 @@ def load(arg: str) -> Value:
         name = os.path.basename(path)
         session.names.set(name, kdb.read(path))
         return sym(name)
+    if path.endswith(".py") and os.path.isfile(path):
+        allow_python("\\l")  # Python may do anything
+        PYTHON_MODULE.fn(path)
+        return NIL
     if path.endswith(".p") and os.path.isfile(path):
         PYTHON_FILE.fn(path, session.names.spaces.get(".p", {}).get("e"))
         return NIL
