@@ -66,6 +66,7 @@ def report() -> Iterator[str]:
     torch.set_num_threads(1)
     try:
         yield from _rows(folder)
+        yield from _wide(folder)
         yield from _questions(folder)
     finally:
         torch.set_num_threads(threads)
@@ -101,6 +102,49 @@ def _rows(folder: str) -> Iterator[str]:
     for workers in (0, 2):
         peer = _loop(DataLoader(Groups(file), None, num_workers=workers))
         yield row("a Parquet file", *paired(lambda: s.run("run m"), peer, 3), 0.67, f"DataLoader, {workers} workers")
+
+
+DAYS, DAY_ROWS, WIDE = 10, 50_000, 200
+
+
+class Scanned(IterableDataset[Any]):
+    """Batches of Parquet files, one a day, as polars scans them."""
+
+    def __init__(self, files: list[str]) -> None:
+        self.files = files
+
+    def __iter__(self) -> Iterator[Any]:
+        import polars as pl
+
+        worker = torch.utils.data.get_worker_info()
+        for file in self.files if worker is None else self.files[worker.id :: worker.num_workers]:
+            day = pl.scan_parquet(file).collect().to_torch(dtype=pl.Float32)
+            for start in range(0, len(day), BATCH):
+                rows = day[start : start + BATCH]
+                yield rows[:, :-1], rows[:, -1:]
+
+
+def _wide(folder: str) -> Iterator[str]:
+    """A partitioned table of 200 columns, against a scan of the same rows as Parquet."""
+    try:
+        import polars as pl
+    except ImportError:
+        yield "skip a wide table: polars is not installed"
+        return
+    generator, files = np.random.default_rng(2), []
+    names = [*(f"x{i}" for i in range(WIDE)), "y"]
+    s = Session()
+    s.run(f"q:module enlist(`linear;{WIDE};1);m:model(q;loss`mse;opt(`sgd;q;.001));train(m;`batchsize;{BATCH})")
+    for day in range(DAYS):
+        columns = [generator.random(DAY_ROWS, np.float32) for _ in names]
+        s.names.set("t", Table(names, [Vec(T.E, column) for column in columns]))
+        s.run(f"(`$\":{folder}/wide/\",string[2024.01.01+{day}],\"/t/\")set t")
+        files.append(os.path.join(folder, f"{day}.parquet"))
+        pl.DataFrame(dict(zip(names, columns, strict=True))).write_parquet(files[-1])
+    s.run(f"train(m;`$\":{folder}/wide\";\"select {','.join(names)} from t\")")
+    for workers in (0, 2):
+        peer = _loop(DataLoader(Scanned(files), None, num_workers=workers), WIDE)
+        yield row("a partitioned table, 200 columns", *paired(lambda: s.run("run m"), peer, 3), 0.67, f"polars scan, {workers} workers")
 
 
 # h2o.ai's first five questions by group, in q, and as polars and duckdb write them
@@ -155,9 +199,9 @@ def _written(folder: str) -> str:
     return file
 
 
-def _loop(loader: DataLoader[Any]) -> Callable[[], None]:
+def _loop(loader: DataLoader[Any], width: int = WIDTH) -> Callable[[], None]:
     """The loop that most people write."""
-    net = nn.Linear(WIDTH, 1)
+    net = nn.Linear(width, 1)
     optimizer, loss_of = torch.optim.SGD(net.parameters(), lr=0.01), nn.MSELoss()
 
     def run() -> None:
