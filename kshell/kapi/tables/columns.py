@@ -46,9 +46,10 @@ class Columns:
         self._forms: dict[str, str] = {}  # what the columns are in the first rows, in words
 
     def tensors(
-        self, table: Table, where: str, at: np.ndarray | None = None
+        self, table: Table, where: str, rows: np.ndarray | None = None
     ) -> tuple[Tensor, Tensor | None]:
-        """The inputs and the targets of some rows; `where` these are, for messages, which rows `at` of it."""
+        """The inputs and the targets of some rows; `where` these are, and the numbers of the `rows` if they are not
+        all there, for messages."""
         arrays = {
             name: self._array(table.col(name), name, where)
             for name in (*self.inputs, *self.targets)
@@ -57,7 +58,7 @@ class Columns:
             form, usual = _form(a), self._forms.setdefault(name, _form(a))
             if form != usual:
                 raise QError(f"{where}: column {name}: expected {usual} as before, given {form}")
-        arrays = self._without_nulls(arrays, where, at)
+        arrays = self._without_nulls(arrays, where, rows)
         y = self._side([arrays[name] for name in self.targets], True) if self.targets else None
         return self._side([arrays[name] for name in self.inputs], False), y
 
