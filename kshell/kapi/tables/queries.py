@@ -8,7 +8,7 @@ with all of them cut to it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -184,6 +184,11 @@ class Selected(Rows):
             parts, query = Ranges(query.result(parts.whole(names)), parts.what), None
             names = parts.names
         self.parts, self._query, self._names = parts, query, names
+
+    def only(self, names: Collection[str | None]) -> None:
+        """Read no other columns, if there is no query that says which."""
+        if self._query is None:
+            self._names = [name for name in self._names if name in names]
 
     def rows_of(self, i: int) -> int | None:
         return None if self._query is not None and self._query.chooses else self.parts.rows(i)

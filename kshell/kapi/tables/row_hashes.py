@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -13,7 +14,8 @@ from kshell.kapi.base.convert import kname
 from kshell.kapi.tables.columns import words_of
 from kshell.values.base import types as T
 from kshell.values.base.build import as_nd
-from kshell.values.base.core import ListValue, Table, Vec
+from kshell.values.base.core import ListValue, Table, Vec, sym_at
+from kshell.values.items.pick import unenum
 
 _STEP = np.uint64(
     0x9E3779B97F4A7C15
@@ -50,12 +52,14 @@ def _hashes(column: ListValue, name: str, where: str) -> np.ndarray:
     """The hash of each item of a column."""
     if not len(column):
         return np.zeros(0, np.uint64)
+    if column.__class__ is Vec:
+        plain = unenum(column)
+        assert plain.__class__ is Vec
+        return _of_symbols(plain.a) if plain.t == T.S else _of_vector(plain)
     found = words_of(column)
     if found is not None:
         words, places = found
         return np.array([_of_text(word) for word in words], np.uint64)[places]
-    if column.__class__ is Vec:
-        return _of_vector(column)
     rows = as_nd(column)
     if rows is None or rows.t == T.G:
         raise QError(
@@ -67,6 +71,16 @@ def _hashes(column: ListValue, name: str, where: str) -> np.ndarray:
     return np.add.reduce(_mixed(each + places), axis=1, dtype=np.uint64)
 
 
+def _of_symbols(codes: np.ndarray) -> np.ndarray:
+    there = np.zeros(int(codes.max()) + 1, bool)
+    there[codes] = True
+    hashes = np.zeros(len(there), np.uint64)
+    for code in np.flatnonzero(there).tolist():
+        hashes[code] = _of_text(sym_at(code).s)
+    return hashes[codes]
+
+
+@lru_cache(1 << 16)
 def _of_text(word: str) -> int:
     digest = hashlib.blake2b(word.encode("utf-8", "surrogateescape"), digest_size=8).digest()
     return int.from_bytes(digest, "little")

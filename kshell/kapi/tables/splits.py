@@ -35,6 +35,7 @@ class Split:
     of `folds` the others are all for training, else it is the first."""
 
     columns: Sequence[str] = ()
+    by_all = False  # by all columns of the table?
     by_place = False  # by the number of the row, and by nothing else?
     folds = False
 
@@ -51,7 +52,8 @@ class ByHash(Split):
 
     def __init__(self, cuts: Sequence[float], columns: Sequence[str], fold: int | None) -> None:
         super().__init__(len(cuts) + 1, len(cuts) if fold is None else fold)
-        self.columns, self.folds, self._cuts = columns, fold is not None, np.array(cuts)
+        self.columns, self.by_all = columns, not columns
+        self.folds, self._cuts = fold is not None, np.array(cuts)
 
     def numbers(self, table: Table, first: int, where: str) -> np.ndarray:
         found = shares(table, self.columns or table.names, where)

@@ -17,7 +17,7 @@ from kshell.kapi.tables.order import Order
 from kshell.kapi.tables.parts import ROWS
 from kshell.kapi.tables.queries import Query, Selected
 from kshell.kapi.tables.rows import Rows as TableRows
-from kshell.kapi.tables.splits import TEST, TRAIN, Side, side_of, split_of
+from kshell.kapi.tables.splits import TEST, TRAIN, Side, Split, side_of, split_of
 from kshell.kapi.tables.weights import Weights
 from kshell.kapi.tensor.batch_view import count
 from kshell.kapi.train.options import Settings
@@ -147,8 +147,11 @@ class Reading:
         rows = self._all = Selected(parts, query)
         place, first = _first(rows, call)
         weight = _column(options, "weight", first, call)
-        self._selected, named = _side(rows, first, options, call)
-        self.columns = _columns(first, {weight, *named}, options, m, call)
+        self._selected, split = _side(rows, first, options, call)
+        named = {weight, *(() if split is None else split.columns)}
+        self.columns = _columns(first, named, options, m, call)
+        if split is None or not split.by_all:
+            rows.only({*self.columns.inputs, *self.columns.targets, *named})
         given = options.get("vocabulary")
         if given is not None:
             self.columns.vocabulary = _vocabulary(given, call)
@@ -374,16 +377,16 @@ def _column(options: dict[str, Value], name: str, table: Table, call: str) -> st
 
 def _side(
     rows: Selected, first: Table, options: dict[str, Value], call: str
-) -> tuple[TableRows, Sequence[str]]:
-    """The rows on a side of a split, if there is one, and the columns that it names."""
+) -> tuple[TableRows, Split | None]:
+    """The rows on a side of a split, and the split, if there is one."""
     given, side = options.get("split"), options.get("side")
     if given is None:
         if side is not None:
             raise CallError(call, at="side", expected="the option split with it", given=kname(side))
-        return rows, ()
+        return rows, None
     split = split_of(given, first.names, call)
     piece, others = side_of(sym(TRAIN) if side is None else side, split, call)
-    return Side(rows, split, piece, others), split.columns
+    return Side(rows, split, piece, others), split
 
 
 def _columns(

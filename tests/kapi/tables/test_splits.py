@@ -25,9 +25,13 @@ BEGIN = ("n:1000;t:([]date:raze 250#'2024.01.01+til 4;id:n#til 90;a:\"e\"$til n;
          "rows:{got::();x y;\"j\"$got}")
 
 
-@pytest.fixture
-def s(monkeypatch: pytest.MonkeyPatch) -> Session:
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "ROWS", 64)
+
+
+@pytest.fixture
+def s() -> Session:
     session = Session()
     session.run(BEGIN)
     return session
@@ -213,6 +217,22 @@ def test_a_snapshot_keeps_the_sides(s: Session, tmp_path: Path) -> None:
     other.run(f"resume`:{tmp_path}/at")
     assert (values(other, "rows[run;m]") == second).all() and (values(other, "rows[testrun;m]") == tested).all()
     assert set(first.tolist()) | set(second.tolist()) <= set(range(1000)) - set(tested.tolist())
+
+
+def test_only_the_columns_that_are_used_are_read(s: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: set[str] = set()
+    whole = parts.Ranges.read
+
+    def noted(self: parts.Ranges, i: int, names: list[str]) -> Table:
+        read.update(names)
+        return whole(self, i, names)
+
+    s.run("o:`x`y`split`weight!(`a;`y;(.6;`id);`id);train(m;t;o)")
+    monkeypatch.setattr(parts.Ranges, "read", noted)
+    s.run("run m")
+    assert read == {"a", "id", "y"}
+    s.run("train(m;t;`x`y`split!(`a;`y;.6));run m")
+    assert read == {"a", "id", "y", "s", "date"}
 
 
 def test_arrays_are_mixed_as_a_whole_on_their_side(s: Session, tmp_path: Path) -> None:

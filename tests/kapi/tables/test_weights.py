@@ -134,6 +134,24 @@ def test_in_testing_each_row_comes_once() -> None:
     assert s.run('"j"$seen').a.tolist() == list(range(60))  # type: ignore[union-attr]
 
 
+def test_other_processes_go_on_with_another_number_of_tasks(tmp_path: Path) -> None:
+    weights = [float(i % 5) for i in range(200)]
+    whole = taken(session(weights, 7, 50))
+    s = session(weights, 7, 50)
+    s.run("train(m;`callback;{if[10=x`batch;'enough]})")
+    with pytest.raises(QError, match="enough"):
+        taken(s)
+    before = s.run('"j"$got').a.tolist()  # type: ignore[union-attr]
+    assert before == whole[:70]
+    s.run(f"snapshot`:{tmp_path}/at")
+    rest = []
+    for task in range(2):
+        other = Session()
+        other.run(f"resume`:{tmp_path}/at;train(m;`callback;::);train(m;`tasks`task;2,{task})")
+        rest += taken(other)
+    assert sorted(before + rest) == sorted(whole)
+
+
 def test_arrays_are_drawn_anywhere(tmp_path: Path) -> None:
     weights = np.arange(64) % 5.0
     np.save(tmp_path / "a.npy", np.arange(64, dtype=np.float32))
