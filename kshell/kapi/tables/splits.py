@@ -122,7 +122,9 @@ class Side(Rows):
         if not self._split.by_place:
             return None
         start, end = self._starts[i : i + 2]
-        return int(self._chosen(np.arange(start, end) % self._split.pieces).sum())
+        n, piece = self._split.pieces, self._piece
+        found = (end - 1 - piece) // n - (start - 1 - piece) // n
+        return end - start - found if self._others else found
 
     def rows(self) -> int | None:
         return super().rows() if self._places is None else len(self._places)

@@ -10,6 +10,7 @@ from kshell.errors import QError
 from kshell.session import Session
 from kshell.store import parted
 from kshell.values.base.core import Table
+from tests.kapi.tables.test_position import BITS, run
 
 # trades and quotes of some days, in memory and as a database; `day` is a table of a session
 MARKET = """d:2024.01.02+til 4
@@ -120,13 +121,24 @@ def test_a_partition_without_the_other_table_is_named(s: Session, tmp_path: Path
     s.run("run m")
 
 
-def test_a_snapshot_goes_on_with_a_join(s: Session, tmp_path: Path) -> None:
-    s.run(f'train(m;`:db;"{QUERIES["aj"][0]}";`x`y`nulls!(`bid`ask`size;`price;0f))')
-    s.run("snapshot`:at")
-    s.run("r:read[]")
-    other = Session()
-    other.run("resume`:at")
-    assert s.run("md5 raze string -8!r").a.tolist() == other.run("md5 raze string -8!read[]").a.tolist()  # type: ignore[union-attr]
+@pytest.mark.parametrize("more", ("", "`weight", "`split"))
+def test_a_pass_over_a_join_goes_on_in_another_process(tmp_path: Path, more: str) -> None:
+    value = {"": "", "`weight": ";`size", "`split": ";(3;`price)"}[more]
+    market = f"seed 2\n\\S 9\n{MARKET}train(m;`:db;\"{QUERIES['aj'][0]}\";`x`y`nulls{more}!(`bid`ask`size;`price;0f{value}))\n"
+    market += "train(m;`transform;{x});train(m;`shuffle`shuffleseed;(1b;3))\n"
+    for name in ("whole", "stopped"):
+        (tmp_path / name).mkdir()
+    bits = run(tmp_path / "whole", f"{market}do[2;run m];\n{BITS}")
+    stop = "train(m;`callback;{if[x[`batch]=5;snapshot`:at;exit 0]})\n"
+    run(tmp_path / "stopped", f"{market}{stop}run m;\n")
+    assert run(tmp_path / "stopped", f"resume`:at;\ntrain(m;`callback;::)\ndo[2;run m];\n{BITS}") == bits
+
+
+def test_the_number_of_rows_of_a_join_is_known(s: Session) -> None:
+    for text, known in ((QUERIES["aj"][0], "13"), (QUERIES["columns"][0], "13"), (QUERIES["chosen rows"][0], "0N"),
+                        (QUERIES["features after it"][0], "13"), (QUERIES["the other table first"][0], "0N"),
+                        (QUERIES["aggregates of a day"][0], "0N")):
+        assert s.run(f'{known}~train(m;`:db;"{text}";`x`y`nulls!(`bid`ask`size;`price;0f))'), text
 
 
 @pytest.mark.parametrize("text", ("update a:2*a from u", "delete s from u", "ungroup select a,b:flip(b;b),y from u", "select[5]a,b,y from u",

@@ -174,6 +174,16 @@ HASHES = [
 ]
 
 
+@pytest.mark.parametrize("text", ("til 200000", "2*til 200000", "sqrt til 200000", "`$string til 20000", "string til 20000",
+                                  "2000.01.01+til 40000", "0D00:00:01*til 100000", "200000?0Ng", "flip(til 9000;reverse til 9000)"))
+def test_hashes_are_even(text: str) -> None:
+    found = shares(hashed(Session(), text), ["a"], "t")
+    counts = np.bincount((found * 50).astype(int), minlength=50)
+    mean = len(found) / 50
+    assert 20 < ((counts - mean) ** 2 / mean).sum() < 95  # chi-squared of 49 degrees: one in 10,000 on each side
+    assert len(set(found.tolist())) == len(found)
+
+
 @settings(max_examples=20, deadline=None)
 @given(n=st.integers(1, 200), width=st.integers(1, 30), tasks=st.integers(2, 5), weighted=st.booleans(),
        split=st.sampled_from([".5", "(.5;`b)", "3", "4 1", "(3;1;`b)", "(`b;3)"]))
