@@ -20,7 +20,7 @@ from kshell.kapi.tables.row_hashes import shares
 from kshell.kapi.tables.rows import Rows
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse
-from kshell.values.base.core import List, Sym, Table, Value, Vec
+from kshell.values.base.core import List, Sym, Table, Value, Vec, long
 from kshell.values.items.pick import take_at
 from kshell.values.session.context import running
 
@@ -174,7 +174,7 @@ def side_of(x: Value, split: Split, call: str) -> tuple[int, bool]:
             call,
             at="side",
             expected=f"`train, `test or the number of a piece, from 0 to {split.pieces - 1}",
-            given=kname(x) if number is None and name is None else name or str(number),
+            given=name or (kname(x) if number is None else f"{long(number)}"),
         )
     return number, False
 
@@ -214,7 +214,7 @@ def _in_folds(given: Sequence[int], columns: Sequence[str] | None, call: str) ->
             call,
             at="split",
             expected="two folds or more, and the number of one of them from 0",
-            given=" ".join(map(str, given)),
+            given=" ".join(f"{long(n)}" for n in given),
         )
     if columns is None:
         return ByPlace(n, fold)

@@ -272,6 +272,7 @@ WRONG = {
     "`split`x!((`s;3);`a)": "rows 0 to 63 of the table: column s: expected values that compare with the cuts of the split, long list, given symbol list",
     "`split`side!(5;`valid)": "train side: expected `train, `test or the number of a piece, from 0 to 4, given valid",
     "`split`side!(.8;2)": "train side: expected `train, `test or the number of a piece, from 0 to 1, given 2",
+    "`split`side!(.8;0N)": "train side: expected `train, `test or the number of a piece, from 0 to 1, given 0N",
     "`x`y`side!(`a;`y;`test)": "train side: expected the option split with it",
 }
 

@@ -102,7 +102,7 @@ def test_a_window_is_no_larger_than_it_and_a_part(n: int, window: int, power: in
     parts.ROWS = 16
     weights = np.random.default_rng(n).random(n) ** power + 1e-300
     sizes = [len(rows) for rows in drawn(weights, seed, window)]
-    assert sum(sizes) == n and max(sizes) < window + max(window, min(16, n))
+    assert sum(sizes) == n and max(sizes) < window + max(window // 4, min(16, n))
 
 
 def test_parts_without_weights_are_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,6 +189,19 @@ def test_wrong_weights(name: str) -> None:
     assert len(taken(s)) == 50
     with pytest.raises(QError, match="train weight: expected the name of a column, given long scalar"):
         s.run("train(m;t;enlist[`weight]!enlist 3)")
+
+
+def test_a_side_without_rows_cannot_be_drawn_from() -> None:
+    s = session([1.0] * 50)
+    with pytest.raises(QError, match="train weight: expected rows, given none in the table"):
+        s.run("train(m;t;`weight`split!(`w;(`a;-1)))")
+
+
+def test_weights_that_vanish_after_the_data_was_set_are_named(tmp_path: Path) -> None:
+    s = session([1.0] * 50)
+    s.run(f'(`$":{tmp_path}/t/")set t;train(m;`$":{tmp_path}/t/";enlist[`weight]!enlist`w);(`$":{tmp_path}/t/w")set 50#0f')
+    with pytest.raises(QError, match=rf"rows \d+ to \d+ of .*{tmp_path.name}/t: column w has no weights above zero"):
+        s.run("train(m;`shuffle;0b);run m")
 
 
 def test_a_null_in_a_row_that_is_drawn_is_named_by_its_place_in_the_part() -> None:
