@@ -8,7 +8,7 @@ places in a vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,27 +45,31 @@ class Columns:
         self.vocabulary: Vocabulary = {}  # of each column of symbols or texts, the places of the words
         self._forms: dict[str, str] = {}  # what the columns are in the first rows, in words
 
-    def tensors(self, table: Table, where: str) -> tuple[Tensor, Tensor | None]:
-        """The inputs and the targets of some rows; `where` these are, for messages."""
-        names = [*self.inputs, *self.targets]
-        arrays = [self._array(table.col(name), name, where) for name in names]
-        for name, a in zip(names, arrays, strict=True):
+    def tensors(
+        self, table: Table, where: str, rows: np.ndarray | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """The inputs and the targets of some rows; `where` these are, and the numbers of the `rows` if they are not
+        all there, for messages."""
+        arrays = {
+            name: self._array(table.col(name), name, where)
+            for name in (*self.inputs, *self.targets)
+        }
+        for name, a in arrays.items():
             form, usual = _form(a), self._forms.setdefault(name, _form(a))
             if form != usual:
                 raise QError(f"{where}: column {name}: expected {usual} as before, given {form}")
-        arrays = self._without_nulls(dict(zip(names, arrays, strict=True)), where)
-        n = len(self.inputs)
-        y = self._side(arrays[n:], True) if self.targets else None
-        return self._side(arrays[:n], False), y
+        arrays = self._without_nulls(arrays, where, rows)
+        y = self._side([arrays[name] for name in self.targets], True) if self.targets else None
+        return self._side([arrays[name] for name in self.inputs], False), y
 
     def has_words(self, table: Table) -> bool:
         """Is a column one of symbols or texts?"""
-        return any(_words(table.col(name)) is not None for name in (*self.inputs, *self.targets))
+        return any(words_of(table.col(name)) is not None for name in (*self.inputs, *self.targets))
 
     def learn(self, table: Table) -> None:
         """Put the words of some rows into the vocabulary, in the order of their first appearance."""
         for name in (*self.inputs, *self.targets):
-            found = _words(table.col(name))
+            found = words_of(table.col(name))
             if found is not None:
                 known = self.vocabulary.setdefault(name, {})
                 for word in found[0]:
@@ -80,7 +84,7 @@ class Columns:
         if column.__class__ is Vec and column.t in _UNITS:
             a = column.a / _UNITS[column.t]
             return np.where(column.a == T.NULL[column.t], np.nan, a) if column.t != T.Z else a
-        words = _words(column)
+        words = words_of(column)
         if words is not None:
             return self._codes(*words, name, where)
         rows = as_nd(column)
@@ -101,26 +105,27 @@ class Columns:
             )
         return np.array([known[word] for word in words], np.int64)[places]
 
-    def _without_nulls(self, arrays: Mapping[str, np.ndarray], where: str) -> list[np.ndarray]:
+    def _without_nulls(
+        self, arrays: dict[str, np.ndarray], where: str, rows: np.ndarray | None
+    ) -> dict[str, np.ndarray]:
         """The columns without nulls: an error, without their rows, or with a number instead."""
         nulls = {name: at for name, a in arrays.items() if (at := _nulls(a)) is not None}
         if not nulls:
-            return list(arrays.values())
+            return arrays
         if self.nulls == ERROR:
             name, at = next(iter(nulls.items()))
+            row = np.flatnonzero(at)[0]
             raise QError(
-                f"{where}: column {name} has a null in row {np.flatnonzero(at)[0]}",
+                f"{where}: column {name} has a null in row {row if rows is None else rows[row]}",
                 hint="the option nulls is `drop, or a number to put in their place",
             )
         if self.nulls == DROP:
             kept = ~np.logical_or.reduce(list(nulls.values()))
-            return [a[kept] for a in arrays.values()]
-        found = []
-        for name, a in arrays.items():
-            if name in nulls:
-                a = a.copy()
-                a[_at(a)] = self.nulls
-            found.append(a)
+            return {name: a[kept] for name, a in arrays.items()}
+        found = dict(arrays)
+        for name in nulls:
+            a = found[name] = arrays[name].copy()
+            a[_at(a)] = self.nulls
         return found
 
     # ------------------------------------------------------------ sides
@@ -139,7 +144,7 @@ def _tensor(a: np.ndarray) -> Any:
     return torch.from_numpy(a if a.flags.writeable else a.copy())
 
 
-def _words(column: ListValue) -> tuple[list[str], np.ndarray] | None:
+def words_of(column: ListValue) -> tuple[list[str], np.ndarray] | None:
     """The distinct words of a column of symbols or texts in the order of their first appearance, and for each row the
     place of its word among them; None for any other column."""
     if column.__class__ is Vec:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kshell.errors import CallError, QError
@@ -53,11 +53,14 @@ def parts_of_table(table: Table, call: str) -> Parts:
     if isinstance(cols, splay.SplayedCols):
         return Splayed(table, cols.path)
     place = place_of(table)
-    return Ranges(table, "the table") if place is None else parts_of_path(*place, call)
+    if place is None:
+        return Ranges(table, "the table")
+    return parts_of_path(place[0], [] if place[1] is None else [place[1]], call)
 
 
-def parts_of_path(path: str, name: str | None, call: str) -> Parts:
-    """The parts of a table on disk; `name` is that which a query gives it, which says the table of a database."""
+def parts_of_path(path: str, names: Sequence[str], call: str) -> Parts:
+    """The parts of a table on disk; `names` are those that a query gives tables, of which the first one that a database
+    has says which it is."""
     check_read(path)
     path = path.rstrip("/") or "/"
     kind, files = _kind(path)
@@ -69,12 +72,13 @@ def parts_of_path(path: str, name: str | None, call: str) -> Parts:
     if not os.path.isdir(path):
         raise CallError(call, f"no table at {path}", given=path)
     db = parted.Database(path)
-    if name is None or name not in db.tables:
+    name = next((name for name in names if name in db.tables), None)
+    if name is None:
         known = ", ".join(db.tables)
         raise CallError(
             call,
             f"a query names a table of the database {path}, which has {known}",
-            given=name or "no query",
+            given=names[0] if names else "no query",
         )
     _symbols(path)
     return Partitions(db, name)

@@ -15,13 +15,14 @@ class Order:
     def __init__(self, seed: int, epoch: int, window: int) -> None:
         self.seed, self.epoch, self.window = seed, epoch, window
 
-    def _numbers(self, what: int) -> np.random.Generator:
+    def numbers(self, what: int) -> np.random.Generator:
+        """Random numbers for one purpose in this pass."""
         return np.random.default_rng([abs(self.seed), self.epoch, what])
 
     def parts(self, n: int) -> list[int]:
         """The order of n parts."""
-        return self._numbers(0).permutation(n).tolist()
+        return self.numbers(0).permutation(n).tolist()
 
     def rows(self, i: int, n: int) -> np.ndarray:
         """The order of the n rows of window i."""
-        return self._numbers(i + 1).permutation(n)
+        return self.numbers(i + 1).permutation(n)

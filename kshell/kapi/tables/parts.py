@@ -54,6 +54,11 @@ class Parts:
         """Some columns of some rows, if the table is `free`."""
         raise NotImplementedError
 
+    def beside(self, i: int, tables: Sequence[str]) -> list[Table]:
+        """Other tables of the database of this one, cut to the same part."""
+        assert not tables, f"{self.what} is no database"
+        return []
+
     def where(self, i: int) -> str:
         """Where a part is, for messages."""
         raise NotImplementedError
@@ -161,6 +166,9 @@ class Partitions(Parts):
 
     def whole(self, names: Sequence[str]) -> Table:
         return Table(self.names, self.cols)
+
+    def beside(self, i: int, tables: Sequence[str]) -> list[Table]:
+        return [parted.PartCols(self.db, name).of(i) for name in tables]
 
     def where(self, i: int) -> str:
         return f"{self.name} in {self.db.folder(i)}"

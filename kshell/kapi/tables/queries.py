@@ -1,22 +1,34 @@
 """Queries over tables that are read part by part: a template of q is evaluated in each part.
 
 What needs more than a row at a time, such as `deltas` or `by`, is evaluated over all rows at once; in a database, over
-each partition, as q itself does it.
+each partition, as q itself does it. A query that names several tables of a database is evaluated in each partition,
+with all of them cut to it.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from kshell.errors import CallError, QError
 from kshell.kapi.base.q_calls import applied
-from kshell.kapi.tables.parts import Parts, Ranges
-from kshell.values.base.core import Dict, Table, Value
+from kshell.kapi.tables.parts import Partitions, Parts, Ranges
+from kshell.kapi.tables.rows import Rows
+from kshell.values.base.core import NIL, Dict, Table, Value
 from kshell.values.session.context import running
 
-_FROM = re.compile(r"\bfrom\s+(?!select\b|exec\b)([a-zA-Z][\w.]*)")
+# what comes after `from`, and what after that: a name that is followed by [ is that of a function
+_FROM = re.compile(r"\bfrom\s+(?!(?:select|exec|update|delete)\b)([a-zA-Z][\w.]*)\s*(where\b|\S)?")
+# a join that keeps the rows of its second argument, if that is a query
+_AJ = r"(?:aj0?|ajf0?)\s*\[[^][;()]*;\s*(?:select|update|delete)\b"
+_INNER = re.compile(rf"\bfrom\s+(?:(?:select|update|delete)\b|{_AJ})")
+_WHOLE = re.compile(
+    r"\b(?:select|exec)\s*(?:\[[^]]*\])?\s*(?:distinct\s+)?from\b|\b(?:update|delete)\b"
+)
+_FIRST = re.compile(r"\bselect\s*\[")  # rows of the result
+_EACH = re.compile(rf"\s*(?:(?:select|update|delete)\b|{_AJ})")
 _WORD = re.compile(r"[a-zA-Z]\w*")
 # fmt: off  # words
 # of a query that needs all rows, and of one that needs those around a row
@@ -92,36 +104,54 @@ _AROUND = frozenset(
 
 
 class Query:
-    """A template of one table. `table` is the name that it gives the table."""
+    """A template of one table, or of several of a database. `named` are the names that it gives tables."""
 
     def __init__(self, text: str, call: str) -> None:
-        named = _FROM.search(text)
-        if named is None or "." in named[1]:
+        found = [m for m in _FROM.finditer(text) if m[2] != "["]
+        self.named = list(dict.fromkeys(m[1] for m in found))
+        if not found or "." in self.named[0]:
             raise CallError(
                 call,
                 expected='a query of one table, as "select x,y from t where ..."',
                 given=f'"{text}"',
             )
-        self.text, self.table, self._call = text, named[1], call
+        self.text, self._call = text, call
         self._words = set(_WORD.findall(text))
-        self.chooses = "where" in self._words  # does it leave out rows?
-        self._function = _compiled(f"{{[{self.table}] {text}}}", text, call)
+        self._takes_all = _WHOLE.search(text) is not None or any(
+            m[2] not in (None, ")", "]", "}", ";", ",", "where") for m in found
+        )
+        froms = len(re.findall(r"\bfrom\b", text))
+        one_each = _EACH.match(text) and froms == len(found) + len(_INNER.findall(text))
+        # does it leave out rows, or make more?
+        self.chooses = not one_each or bool(self._words & (_ALL | {"where", "ungroup"}))
+        self.others: list[str] = []  # the tables of a database beside that whose rows these are
+        self._function: Value = NIL
+
+    def bind(self, parts: Parts) -> None:
+        """Use it for a table."""
+        name = self.named[0]
+        if isinstance(parts, Partitions):
+            name = parts.name if parts.name in self.named else name
+            self.others = [n for n in self.named if n != name and n in parts.db.tables]
+        self.chooses = self.chooses or name != self.named[0]
+        parameters = ";".join([name, *self.others])
+        self._function = _compiled(f"{{[{parameters}] {self.text}}}", self.text, self._call)
 
     def names(self, parts: Parts) -> list[str]:
         """The columns that it may use: all that it names, or all there are if it names none."""
         used = [name for name in parts.names if name in self._words]
-        return used if used and not self._takes_all() else list(parts.names)
-
-    def _takes_all(self) -> bool:
-        return re.search(r"\b(select|exec)\s+from\b", self.text) is not None
+        return used if used and not self._takes_all else list(parts.names)
 
     def in_parts(self, parts: Parts) -> bool:
         """Is the result that for each part, one after the other?"""
-        return not self._words & (_ALL if parts.natural else _ALL | _AROUND)
+        if self.others:
+            return True
+        around = _ALL if parts.natural else _ALL | _AROUND
+        return not self._words & around and _FIRST.search(self.text) is None
 
-    def result(self, table: Table) -> Table:
-        """The rows that it gives for a table."""
-        found: Value = applied(self._function, [table])
+    def result(self, table: Table, others: Sequence[Table] = ()) -> Table:
+        """The rows that it gives for a table and those beside it."""
+        found: Value = applied(self._function, [table, *others])
         if found.__class__ is Dict and found.keyed:
             keys, values = found.tables
             found = Table([*keys.names, *values.names], [*keys.cols, *values.cols])
@@ -142,40 +172,44 @@ def _compiled(function: str, text: str, call: str) -> Value:
     raise CallError(call, f'"{text}": {problem}', says=(call,))
 
 
-class Selected:
+class Selected(Rows):
     """The rows of a query over a table, or of the table itself, part by part."""
 
     def __init__(self, parts: Parts, query: Query | None) -> None:
-        names = parts.names if query is None else query.names(parts)
+        names = parts.names
+        if query is not None:
+            query.bind(parts)
+            names = query.names(parts)
         if query is not None and not query.in_parts(parts):
             parts, query = Ranges(query.result(parts.whole(names)), parts.what), None
             names = parts.names
         self.parts, self._query, self._names = parts, query, names
 
-    def __len__(self) -> int:
-        return len(self.parts)
+    def only(self, names: Collection[str | None]) -> None:
+        """Read no other columns, if there is no query that says which."""
+        if self._query is None:
+            self._names = [name for name in self._names if name in names]
 
     def rows_of(self, i: int) -> int | None:
-        """The number of rows of a part; None if only reading it tells."""
         return None if self._query is not None and self._query.chooses else self.parts.rows(i)
 
-    def rows(self) -> int | None:
-        """The number of all rows; None if only reading them tells."""
-        found = [self.rows_of(i) for i in range(len(self.parts))]
-        return None if None in found else sum(n or 0 for n in found)
-
-    def read(self, i: int) -> Table:
-        """The rows of a part."""
-        table = self.parts.read(i, self._names)
-        return table if self._query is None else self._query.result(table)
+    def taken(self, i: int) -> tuple[Table, None]:
+        table, query = self.parts.read(i, self._names), self._query
+        if query is None:
+            return table, None
+        found = query.result(table, self.parts.beside(i, query.others))
+        if not query.chooses and len(found) != len(table):
+            raise QError(
+                f"{self.parts.where(i)}: the query gives {len(found)} rows for {len(table)}",
+                hint="a query chooses rows by where",
+            )
+        return found, None
 
     @property
     def free(self) -> bool:
-        """Can some rows be read, in any order, by `read_at`?"""
         return self.parts.free and not (self._query is not None and self._query.chooses)
 
     def read_at(self, rows: np.ndarray) -> Table:
-        """Some rows, if the table is `free`."""
         table = self.parts.read_at(rows, self._names)
         return table if self._query is None else self._query.result(table)
 

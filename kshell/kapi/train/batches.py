@@ -179,7 +179,7 @@ def begin(model: Model, test: bool) -> int | Special:
     data = model.data_of(test)
     if isinstance(data, TableData) and data.at:  # the pass that was left in the middle goes on
         restore(data)
-    elif not test and model.train["shuffle"]:
+    elif not test and (model.train["shuffle"] or (isinstance(data, TableData) and data.drawn)):
         shuffle(model)
     else:
         restore(data)

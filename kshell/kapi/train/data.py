@@ -319,7 +319,8 @@ def train(x: Value) -> Value:
     text of a template over it. Its last column is the target. Options are a dictionary: x and y name the columns of
     inputs and targets; nulls is `error, `drop or a number to put in their place; window is the number of rows that are
     mixed if shuffle is set; vocabulary gives the words of columns of symbols; ahead is how many windows are read
-    before they are used.
+    before they are used. weight names a column: rows are drawn by it, with replacement. split gives one side of the
+    rows, as .8, 5 or (.8;`id), in training this one and in testing the other; side is `train, `test or a number.
 
     These options are listed only if set. accumulate: make a step every so many batches, with the gradient of their mean
     loss. autocast: compute outputs and losses in `bfloat16 or `half as torch's autocast does. gradscale: loss scale for

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.errors import CallError
@@ -16,11 +16,14 @@ from kshell.kapi.tables.opening import parts_of_path, parts_of_table
 from kshell.kapi.tables.order import Order
 from kshell.kapi.tables.parts import ROWS
 from kshell.kapi.tables.queries import Query, Selected
+from kshell.kapi.tables.rows import Rows as TableRows
+from kshell.kapi.tables.splits import TEST, TRAIN, Side, Split, side_of, split_of
+from kshell.kapi.tables.weights import Weights
 from kshell.kapi.tensor.batch_view import count
 from kshell.kapi.train.options import Settings
 from kshell.kapi.train.sources import Source
 from kshell.values.base.build import symdict
-from kshell.values.base.core import Dict, Sym, Table, Value, seq_items, sym_vec, text_of
+from kshell.values.base.core import Dict, Sym, Table, Value, seq_items, sym, sym_vec, text_of
 from kshell.values.base.narrow import is_text
 
 if TYPE_CHECKING:
@@ -63,6 +66,11 @@ class TableData(Source):
             assert self.module is not None
             self._read = Reading(self.table, self.module, call)
         return self._read
+
+    @property
+    def drawn(self) -> bool:
+        """Are the rows of a pass drawn, by weight?"""
+        return "weight" in self.table.options
 
     def learned(self) -> dict[str, Value]:
         """The vocabulary as an option, if there is one that has been read from the columns."""
@@ -132,37 +140,48 @@ class Reading:
             parts = parts_of_table(table.source, call)
         else:
             assert isinstance(table.source, Sym)
-            named = table.name or (None if query is None else query.table)
-            parts = parts_of_path(table.source.s[1:], named, call)
+            names = [table.name] if table.name else [] if query is None else query.named
+            parts = parts_of_path(table.source.s[1:], names, call)
         self.what = parts.what
         self.made = self.bytes = 0  # rows and bytes of tensors of a pass, so far
-        self._selected = Selected(parts, query)
-        if not len(self._selected):
-            raise CallError(call, expected="rows", given=f"none in {parts.what}")
-        first = self._selected.read(0)
-        self.columns = _columns(first, options, m, call)
+        rows = self._all = Selected(parts, query)
+        place, first = _first(rows, call)
+        weight = _column(options, "weight", first, call)
+        self._selected, split = _side(rows, first, options, call)
+        named = {weight, *(() if split is None else split.columns)}
+        self.columns = _columns(first, named, options, m, call)
+        if split is None or not split.by_all:
+            rows.only({*self.columns.inputs, *self.columns.targets, *named})
         given = options.get("vocabulary")
         if given is not None:
             self.columns.vocabulary = _vocabulary(given, call)
         elif self.columns.has_words(first):
-            for i in range(len(self._selected)):
-                self.columns.learn(self._selected.read(i))
-        self._tensors(0, first)
+            for i in range(len(rows)):
+                self.columns.learn(rows.taken(i)[0])
+        if self._selected is rows:
+            self._made(first, rows.parts.where(place))
+        else:
+            self._read(place)
+        self._weights = (
+            None if weight is None or call in _TESTS else Weights(self._selected, weight, call)
+        )
         self.window = _least_one(options, "window", ROWS, call)
         self.ahead = _least_one(options, "ahead", AHEAD, call)
 
-    def _tensors(self, i: int, table: Table) -> Rows:
-        return self._made(table, self._selected.parts.where(i))
+    def _read(self, i: int) -> Rows | None:
+        """The rows of a part as tensors; None if there are none."""
+        table, at = self._selected.taken(i)
+        return self._made(table, self._selected.parts.where(i), at) if len(table) else None
 
-    def _made(self, table: Table, where: str) -> Rows:
-        x, y = self.columns.tensors(table, where)
+    def _made(self, table: Table, where: str, at: Any = None) -> Rows:
+        x, y = self.columns.tensors(table, where, at)
         self.made += len(x)
         self.bytes += x.nbytes + (0 if y is None else y.nbytes)
         return x, y
 
     def advice(self) -> str:
         """What makes reading faster."""
-        return self._selected.advice()
+        return self._all.advice()
 
     def _rows_of(self, i: int) -> int | None:
         """The number of rows of a part; None if only reading it tells."""
@@ -170,13 +189,18 @@ class Reading:
 
     def rows(self) -> int | None:
         """The number of all rows; None if only reading them tells."""
-        return None if self.columns.nulls == DROP else self._selected.rows()
+        if self.columns.nulls == DROP:
+            return None
+        return self._selected.rows() if self._weights is None else self._weights.n
 
     def windows(self, order: Order | None, skip: int) -> Iterator[Rows]:
         """The rows of the table after the first `skip`, as many together as are mixed. What is skipped is not read, as
         far as the numbers of rows are known."""
         if order is not None and self._selected.free and self.columns.nulls != DROP:
             yield from self._anywhere(order, skip)
+            return
+        if order is not None and self._weights is not None:
+            yield from self._drawn(self._weights, order, skip)
             return
         n = len(self._selected)
         window: list[int] = []
@@ -186,8 +210,9 @@ class Reading:
         for place, i in enumerate(parts):
             known = self._rows_of(i)
             if known is None:
-                read.append(self._tensors(i, self._selected.read(i)))
-                known = len(read[-1][0])
+                found = self._read(i)
+                known = 0 if found is None else len(found[0])
+                read += [] if found is None else [found]
             else:
                 window.append(i)
             have += known
@@ -197,7 +222,7 @@ class Reading:
             if skip >= have:
                 skip -= have
             else:
-                rows = read or [self._tensors(j, self._selected.read(j)) for j in window]
+                rows = read or [found for j in window if (found := self._read(j)) is not None]
                 mixed = _joined(rows) if order is None else _mixed(rows, order.rows(number, have))
                 yield _cut(mixed, skip, have) if skip else mixed
                 skip = 0
@@ -206,11 +231,39 @@ class Reading:
     def _anywhere(self, order: Order, skip: int) -> Iterator[Rows]:
         """The rows of a table of which each can be read alone, in a random order of all, a part's number together."""
         step = self._selected.parts.rows(0) or 1
-        rows = order.rows(0, self.rows() or 0)[skip:]
+        weights = self._weights
+        rows = order.rows(0, self.rows() or 0) if weights is None else weights.anywhere(order)
+        rows = rows[skip:]
         for start in range(0, len(rows), step):
             at = rows[start : start + step]
             table = self._selected.read_at(at)
-            yield self._made(table, f"{len(at)} rows of {self.what}")
+            yield self._made(table, self.what, self._selected.places(at))
+
+    def _drawn(self, weights: Weights, order: Order, skip: int) -> Iterator[Rows]:
+        """The rows of a pass that are drawn by weight, after the first `skip`."""
+        for number, draws in enumerate(weights.windows(order)):
+            have = sum(draw.rows for draw in draws)
+            if self.columns.nulls != DROP and skip >= have:
+                skip -= have
+                continue
+            rows = []
+            for draw in draws:
+                table, at = weights.taken(order, draw)
+                rows.append(self._made(table, self._selected.parts.where(draw.part), at))
+            have = sum(len(x) for x, _ in rows)
+            if skip < have:
+                mixed = _mixed(rows, order.rows(number, have))
+                yield _cut(mixed, skip, have) if skip else mixed
+            skip = max(0, skip - have)
+
+
+def _first(rows: Selected, call: str) -> tuple[int, Table]:
+    """The first part that has rows, and these."""
+    for i in range(len(rows)):
+        table, _ = rows.taken(i)
+        if len(table):
+            return i, table
+    raise CallError(call, expected="rows", given=f"none in {rows.parts.what}")
 
 
 def _mixed(rows: Sequence[Rows], order: Any) -> Rows:
@@ -256,7 +309,12 @@ def _batches(windows: Ahead[Rows], width: int, droplast: bool) -> Iterator[Any]:
 
 # ------------------------------------------------------------------ what the user gives
 
-_OPTIONS = ("x", "y", "nulls", "window", "ahead", "vocabulary")
+_OPTIONS = ("x", "y", "nulls", "window", "ahead", "vocabulary", "weight", "split", "side")
+_TESTS = (
+    "test",
+    "testrun",
+    "testdata",
+)  # calls that set data for testing, of which each row comes once
 
 
 def is_table(x: Value) -> bool:
@@ -271,8 +329,13 @@ def table_data(given: Sequence[Value], m: Module, call: str) -> TableData:
     options = _options(rest.pop(0) if rest else None, call)
     if rest:
         raise CallError(call, expected="(table;query;options)", given=f"{len(given)} arguments")
+    if "split" in options:
+        options.setdefault("side", sym(TEST if call in _TESTS else TRAIN))
     data = TableData(Given(given[0], text, options), m, "")
-    data.what = data.reading(call).what
+    reading = data.reading(call)
+    data.what = reading.what
+    if call in _TESTS and options.pop("weight", None) is not None:
+        options |= {"x": sym_vec(reading.columns.inputs), "y": sym_vec(reading.columns.targets)}
     return data
 
 
@@ -299,8 +362,38 @@ def _least_one(options: dict[str, Value], name: str, usual: int, call: str) -> i
     return number
 
 
-def _columns(table: Table, options: dict[str, Value], m: Module, call: str) -> Columns:
-    """Which columns are inputs and targets: what is said, else the last one is the target."""
+def _column(options: dict[str, Value], name: str, table: Table, call: str) -> str | None:
+    """The column that an option names."""
+    given = options.get(name)
+    if given is None:
+        return None
+    column = name_of(given)
+    if column is None:
+        raise CallError(call, at=name, expected="the name of a column", given=kname(given))
+    if column not in table.names:
+        raise unknown(f"{name}: no column ", column, table.names)
+    return column
+
+
+def _side(
+    rows: Selected, first: Table, options: dict[str, Value], call: str
+) -> tuple[TableRows, Split | None]:
+    """The rows on a side of a split, and the split, if there is one."""
+    given, side = options.get("split"), options.get("side")
+    if given is None:
+        if side is not None:
+            raise CallError(call, at="side", expected="the option split with it", given=kname(side))
+        return rows, None
+    split = split_of(given, first.names, call)
+    piece, others = side_of(sym(TRAIN) if side is None else side, split, call)
+    return Side(rows, split, piece, others), split
+
+
+def _columns(
+    table: Table, left_out: Set[str | None], options: dict[str, Value], m: Module, call: str
+) -> Columns:
+    """Which columns are inputs and targets: what is said, else the last one that is not left out is the target."""
+    usual = [name for name in table.names if name not in left_out]
     chosen: dict[str, list[str] | None] = {}
     for side in ("x", "y"):
         given = options.get(side)
@@ -313,10 +406,10 @@ def _columns(table: Table, options: dict[str, Value], m: Module, call: str) -> C
         chosen[side] = None if names is None else list(names)
     x, y = chosen["x"], chosen["y"]
     if y is None:
-        left = [name for name in table.names if name not in (x or ())]
+        left = [name for name in usual if name not in (x or ())]
         y = left[-1:] if x is not None or len(left) > 1 else []
     if x is None:
-        x = [name for name in table.names if name not in y]
+        x = [name for name in usual if name not in y]
     if not x:
         raise CallError(
             call, expected="a column of inputs", given=f"the columns {', '.join(table.names)}"

@@ -79,3 +79,8 @@ def test_a_table_of_five_times_the_memory_has_the_losses_of_arrays(folder: Path,
         pytest.importorskip("pyarrow")
         told(folder, PARQUET)
     assert told(folder, LIMITED, SOURCES[kind], ROOM) == in_memory
+
+
+def test_rows_are_drawn_by_weight_from_a_table_of_five_times_the_memory(folder: Path) -> None:
+    source = "(`:s/t;`x`y`weight`split!(`a`b`c;`y;`b;(.9;`a)))"
+    assert told(folder, LIMITED, source, ROOM) == told(folder, LIMITED, source, "all")

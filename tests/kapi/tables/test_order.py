@@ -53,12 +53,14 @@ def test_each_row_comes_once_a_pass_in_an_order_of_its_own(rows: int, width: int
     assert rows < 20 or taken(other) != first
 
 
-@pytest.mark.parametrize("tasks", (2, 3, 5))
-def test_tasks_share_the_rows_of_a_pass(tasks: int) -> None:
-    whole = taken(session(200, 7, 50))
-    shared = [taken(session(200, 7, 50, tasks=tasks, task=task)) for task in range(tasks)]
-    assert sorted(row for rows in shared for row in rows) == sorted(whole)
-    batches = [whole[i : i + 7] for i in range(0, len(whole), 7)]
+@settings(max_examples=15, deadline=None)
+@given(rows=st.integers(1, 300), width=st.integers(1, 40), window=st.integers(1, 100), tasks=st.integers(2, 9))
+def test_tasks_share_the_rows_of_a_pass(rows: int, width: int, window: int, tasks: int) -> None:
+    parts.ROWS = 16
+    whole = taken(session(rows, width, window))
+    shared = [taken(session(rows, width, window, tasks=tasks, task=task)) for task in range(tasks)]
+    assert sorted(row for found in shared for row in found) == sorted(whole) == list(range(rows))
+    batches = [whole[i : i + width] for i in range(0, rows, width)]
     assert shared == [[row for batch in batches[task::tasks] for row in batch] for task in range(tasks)]
 
 

@@ -23,6 +23,7 @@ BITS = "-1 raze string md5 raze string -8!{tensor parm(x;y)}[q]each exec name fr
 DATA = {
     "rows chosen": 'train(m;`:db/t;"select a,b,s,y from t where b>.1";`window`ahead!300 1);\n',
     "all rows": "train(m;`:db/t;`window`x`y!(300;`a`b`s;`y));\n",
+    "by weight": 'train(m;`:db/t;"select a,b,s,w:b*b,y from t";`weight`split`window`x`y!(`w;(.7;`a);200;`a`b`s;`y));\n',
     "in memory": 'train(m;t;"select a,b,s,y from t";`window`nulls!(500;`drop));\n',
 }
 PASSES = 2
