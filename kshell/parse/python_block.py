@@ -6,7 +6,9 @@ import io
 import re
 
 _GOES_ON = re.compile(r"(else|elif|except|finally)\b")
-_BEGINS = re.compile(r"(if|for|while|try|async for|else|elif|except)\b")  # what that can follow, on one line
+_BEGINS = re.compile(
+    r"(if|for|while|try|async for|else|elif|except)\b"
+)  # what that can follow, on one line
 
 
 def python_end(text: str, start: int) -> int:

@@ -34,6 +34,9 @@ DROP, ERROR = "drop", "error"
 Vocabulary = dict[str, dict[str, int]]
 
 
+_COMMON = ("float32", "float64", "int64")  # types that numpy has too
+
+
 class Columns:
     """How the columns of a table become inputs and targets. `nulls` is `error`, `drop`, or a number to put in their
     place; `dtype` that of numbers that are not whole."""
@@ -136,6 +139,12 @@ class Columns:
         dtype = torch.int64 if whole else self.dtype
         if len(arrays) == 1 and (arrays[0].ndim > 1 or (target and whole)):
             return _tensor(arrays[0]).to(dtype)
+        if str(dtype).removeprefix("torch.") in _COMMON and all(a.ndim == 1 for a in arrays):
+            # turned at once, which takes half the time of joining columns of one number
+            columns = np.empty((len(arrays), len(arrays[0])), str(dtype).removeprefix("torch."))
+            for i, a in enumerate(arrays):
+                columns[i] = a
+            return torch.from_numpy(columns).t().contiguous()
         wide = [_tensor(a).to(dtype) for a in arrays]
         return torch.cat([t.flatten(1) if t.dim() > 1 else t.unsqueeze(1) for t in wide], 1)
 
