@@ -216,3 +216,4 @@ print .p.eval"{'a':1}"  / {'a': 1}
 print(::)  / None
 print"\351"  / 'print: 'utf-8' codec can't decode byte 0xe9 in position 0: unexpected end of data
 print 1+`a  / 'type
+.p.nosuch  / '.p.nosuch

@@ -223,7 +223,9 @@ class Names:
         if not parent or (parent in self.spaces and registry.find("name", parent) is None):
             return None
         value = self.find(parent)
-        return dotted(value, last) if value.__class__ is Dict else None
+        if value.__class__ is not Dict or value.k.__class__ is not Vec or value.k.t != T.S:
+            return None
+        return dotted(value, last) if last in names_in(value.k) else None
 
     def _held(self, name: str) -> Value | None:
         """The dictionary or table with this name in a variable of a namespace, or in an item of one."""
