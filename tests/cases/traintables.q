@@ -32,7 +32,29 @@ train(m;delete s from t)  / 3
 train(m;`callback;{if[2=x`batch;'stopped]})  /
 @[run;m;{x}]  / "stopped"
 train(m;`callback;{})  /
+batch(m;0)  /
+tensor input m  / 0 1\n1 2\n2 1\n3 2
+batch[m;2]  /
+tensor input m  / 8 1\n9 2
+batch(m;3)  / 'batch: there is no batch 3 in this pass, which has 3, from 0
 count run m  / 1
 count run m  / 3
+batch(m;1)  /
+batch m  / 1b
+tensor target m  / 0\n1
+batch m  / 0b
+train(m;t;"select a,b,y from t where a>3")  / 0N
+batch(m;1)  /
+tensor input m  / 8 1\n9 2
+batch(m;2)  / 'batch: there is no batch 2 in this pass
 test(m;t;"select a,b,y from t")  / 1
+testbatch(m;0)  /
+size testinput m  / 10 2
 testrun m;  /
+/ a loss that is no number: the batch is shown by the number that the message names
+u:update b:0w from t where i=5  /
+train(m;`stopnan;1b);train(m;u;"select a,b,y from u")  / 3
+run m  / 'run: the loss is inf in batch 2 of 3; stopnan is set, so no step was made by it
+batch(m;1)  /
+last each tensor input m  / 1 0w 1 2e
+train(m;`stopnan;0b)  /

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kshell.errors import CallError, QError
+from kshell import parallel
+from kshell.errors import SAID, CallError, QError
 from kshell.kapi.base.args import (
     is_empty,
     long_of,
@@ -23,9 +24,11 @@ from kshell.kapi.loss.user_functions import value_of_array
 from kshell.kapi.module.forward import inputs_of
 from kshell.kapi.tensor.batch_view import count, reordered, show_part, show_whole, whole_of
 from kshell.kapi.train.model import Data, Model, parts_of
-from kshell.kapi.train.sources import Items, Source, batches, source_of
+from kshell.kapi.train.options import Settings
+from kshell.kapi.train.sources import Items, Reader, Source, batches, source_of
 from kshell.kapi.train.table_data import TableData, is_table, table_data
 from kshell.kapi.train.user_parts import transform_of
+from kshell.parallel import group
 from kshell.values.base.core import NIL, NULL_J, Dict, List, Special, Value, raw, seq_items
 
 if TYPE_CHECKING:
@@ -186,13 +189,24 @@ def begin(model: Model, test: bool) -> int | Special:
     return _batches(model, test)
 
 
+def _steps(model: Model, source: Source, test: bool, start: int) -> Iterator[Any]:
+    """The batches of a pass from one on, for this task."""
+    call, s = "testbatch" if test else "batch", model.settings(test)
+    change, m = transform_of(s["transform"]), model.module
+    return batches(call, source, s, m, change, start, is_together(m, not test))
+
+
+def is_together(m: Module, grad: bool) -> bool:
+    """Do all processes compute with a module together?"""
+    return group.joined() and parallel.around.together(m, grad)
+
+
 def _next_of(model: Model, source: Source, test: bool) -> bool:
     """Show the next batch that a source gives; after the last one, or an error, the next pass begins anew."""
-    call, s = "testbatch" if test else "batch", model.settings(test)
     if source.steps is None:
         source.at = 0
         begin(model, test)
-        source.steps = batches(call, source, s, model.module, transform_of(s["transform"]))
+        source.steps = _steps(model, source, test, 0)
     at, found = source.batch + 1, None
     try:
         found = next(source.steps, None)
@@ -204,6 +218,43 @@ def _next_of(model: Model, source: Source, test: bool) -> bool:
     source.show(*found)
     source.batch = at
     return True
+
+
+def show_batch(model: Model, n: int, test: bool) -> None:
+    """Show the batch with a number, of all tasks', in the present pass. The place at which a run goes on stays; `batch`
+    goes on with the one after it."""
+    call, data, s = "testbatch" if test else "batch", model.data_of(test), model.settings(test)
+    data.check_there(call, "test" if test else "train")
+    if isinstance(data, Source):
+        found = data.numbered(call, s, n) if n >= 0 else None
+        if found is None:
+            raise _none_such(call, n, data.length(s))
+        change = transform_of(s["transform"])
+        inputs = Reader(model.module, call).read(found if change is None else change(found))
+        data.hide()
+        data.show(*inputs)
+        data.batch = n
+        data.steps = _steps(model, data, test, n - n % s["tasks"] + s["tasks"])
+        return
+    total = max(0, raw(_batches(model, test)))
+    if not 0 <= n < total:
+        raise _none_such(call, n, total)
+    _show(data, s, n, call)
+
+
+def _none_such(call: str, n: int, total: int | None) -> QError:
+    known = "" if total is None else f", which has {total}, from 0"
+    return CallError(call, f"there is no batch {n} in this pass{known}", given=SAID)
+
+
+def _show(data: Data, s: Settings, i: int, call: str) -> None:
+    """Show a batch of arrays."""
+    w = min(s["batchsize"] or data.n, data.n)
+    for tensor in data.tensors():
+        if not whole_of(tensor).dim():
+            raise CallError(call, "tensor has no dimensions", says=("tensor",))
+        show_part(tensor, i * w, min(w, data.n - i * w))
+    data.batch = i
 
 
 def next_batch(model: Model, test: bool) -> bool:
@@ -218,12 +269,5 @@ def next_batch(model: Model, test: bool) -> bool:
         return False
     if first:
         begin(model, test)
-    w = min(s["batchsize"] or data.n, data.n)
-    for tensor in data.tensors():
-        if not whole_of(tensor).dim():
-            raise CallError(
-                "testbatch" if test else "batch", "tensor has no dimensions", says=("tensor",)
-            )
-        show_part(tensor, i * w, min(w, data.n - i * w))
-    data.batch = i
+    _show(data, s, i, "testbatch" if test else "batch")
     return True

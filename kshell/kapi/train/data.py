@@ -24,24 +24,17 @@ from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname, list_q, to_q
 from kshell.kapi.base.handles import (
     ModelHandle,
-    behaviour,
     dict_handle,
     handle,
     tensor_handle,
     vector_handle,
 )
-from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.func.autocast import cast_name
 from kshell.kapi.module.api import every_option
 from kshell.kapi.train.batches import (
     assign,
-    begin,
     define,
     gather,
-    next_batch,
-    reorder,
-    restore,
-    shuffle,
 )
 from kshell.kapi.train.clip import limit_of
 from kshell.kapi.train.model import Data, Model, parts_of, shown
@@ -369,7 +362,7 @@ def test(x: Value) -> Value:
 # ------------------------------------------------------------------ data
 
 
-def _model_of(x: Value, call: str) -> Model:
+def model_of(x: Value, call: str) -> Model:
     """The model of a call that accepts nothing else."""
     h = handle(x)
     if not isinstance(h, ModelHandle):
@@ -422,7 +415,7 @@ def _side(x: Value, test: bool, target: bool, call: str) -> Value:
 
 
 def _size(x: Value, test: bool, call: str) -> int | Special:
-    data = _model_of(x, call).data_of(test)
+    data = model_of(x, call).data_of(test)
     if isinstance(data, Source) and data.shown is None:
         n = data.rows()
         return NULL_J if n is None else n
@@ -500,85 +493,3 @@ both(
     _M + "q)data(m;til 5);\nq)datasize m\n5",
 )
 # fmt: on
-
-
-# ------------------------------------------------------------------ batches
-
-
-@behaviour("batch", ModelHandle)
-def _batch(h: ModelHandle) -> bool:
-    return next_batch(h.obj, False)
-
-
-@api("testbatch", "testbatch m", effect="changes")
-def testbatch(x: Value) -> Value:
-    """Show the next batch of a model's test data in place: 1b for each batch, then 0b, when the data is whole again.
-
-    q)m:model(module`identity;loss`mse;opt`sgd)
-    q)test(m;`batchsize;5)
-    q)test(m;til 10);
-    q)while[testbatch m;show evaluate m]
-    0 1 2 3 4
-    5 6 7 8 9
-    """
-    return next_batch(_model_of(x, "testbatch"), True)
-
-
-@behaviour("restore", ModelHandle)
-def _restored(h: ModelHandle) -> int | Special:
-    if isinstance(h.obj.data, Source):
-        h.obj.data.at = 0
-    return restore(h.obj.data)
-
-
-@api("testrestore", "testrestore m", effect="changes")
-def testrestore(x: Value) -> Value:
-    """Restore a model's test data to its full size; returns its size along the first dimension.
-
-    q)m:model(module`identity;loss`mse;opt`sgd)
-    q)test(m;til 10);
-    q)testrestore m
-    10
-    """
-    return restore(_model_of(x, "testrestore").testdata)
-
-
-both(
-    "batchinit",
-    "testinit",
-    lambda x, test, call: begin(_model_of(x, call), test),
-    " m",
-    "Restart a model's training data: whole, and shuffled if set; returns the number of batches.",
-    "Restart a model's test data; returns the number of batches.",
-    _M + "q)batchinit m\n-1",
-    held=True,
-    effect="changes",
-)
-
-
-@behaviour("shuffle", ModelHandle)
-def _shuffled(h: ModelHandle) -> Value:
-    shuffle(h.obj)
-    return NIL
-
-
-@api("unshuffle", "unshuffle m", held=True, effect="changes")
-def unshuffle(x: Value) -> Value:
-    """Restore a model's training data to its original order.
-
-    q)m:model(module`identity;loss`mse;opt`sgd)
-    q)train(m;til 7);
-    q)shuffle m
-    q)unshuffle m
-    q)return input m
-    0 1 2 3 4 5 6
-    """
-    h = handle(x)
-    if not isinstance(h, ModelHandle):
-        raise QError(f"unshuffle: requires model argument, given {kname(x)}")
-    data = h.obj.data
-    restore(data)
-    if data.order is not None:
-        reorder(data, torch.argsort(data.order))
-        data.order = None
-    return NIL

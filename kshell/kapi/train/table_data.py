@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.errors import CallError
@@ -16,6 +16,7 @@ from kshell.kapi.tables.opening import parts_of_path, parts_of_table
 from kshell.kapi.tables.order import Order
 from kshell.kapi.tables.parts import ROWS
 from kshell.kapi.tables.queries import Query, Selected
+from kshell.kapi.tables.rounds import in_rounds
 from kshell.kapi.tensor.batch_view import count
 from kshell.kapi.train.options import Settings
 from kshell.kapi.train.sources import Source
@@ -88,14 +89,28 @@ class TableData(Source):
         self.seed = seed
         self.epoch += 1
 
-    def begin(self, call: str, s: Settings) -> Iterator[Any]:
-        reading = self.reading(call)
-        order = None if self.seed is None else Order(self.seed, self.epoch, reading.window)
-        width = s["batchsize"]
-        windows = reading.windows(order, self.at * width)
+    def begin(self, call: str, s: Settings, at: int) -> Iterator[Any]:
+        reading, width = self.reading(call), s["batchsize"]
+        windows = reading.windows(self._order(reading), at * width)
         feed = self.feed = Ahead(map(self._locked, windows), reading.ahead)
         reading.bytes = reading.made = 0
         return _batches(feed, width, s["droplast"])
+
+    def is_empty(self, batch: Any) -> bool:
+        return not len(batch[0])
+
+    def shared(self, batches: Iterator[tuple[int, Any]], s: Settings) -> Iterator[tuple[int, Any]]:
+        return in_rounds(batches, s["task"], s["tasks"]) if s["tasks"] > 1 else batches
+
+    def _order(self, reading: Reading) -> Order | None:
+        return None if self.seed is None else Order(self.seed, self.epoch, reading.window)
+
+    def numbered(self, call: str, s: Settings, n: int) -> Any:
+        reading, width, total = self.reading(call), s["batchsize"], self.length(s)
+        if n >= (1 if not width else n + 1 if total is None else total):
+            return None
+        windows = reading.windows(self._order(reading), n * width)
+        return next(_batches(windows, width, s["droplast"]), None)
 
     def _locked(self, rows: Rows) -> Rows:
         """The rows in page-locked memory if the module is on a GPU, which copies from there while it computes."""
@@ -231,7 +246,7 @@ def _cut(rows: Rows, start: int, end: int) -> Rows:
     return x[start:end], None if y is None else y[start:end]
 
 
-def _batches(windows: Ahead[Rows], width: int, droplast: bool) -> Iterator[Any]:
+def _batches(windows: Iterable[Rows], width: int, droplast: bool) -> Iterator[Any]:
     """Batches of so many rows, 0 for all, across the ends of windows."""
     rest: list[Rows] = []
     have = 0
