@@ -58,3 +58,26 @@ run m  / 'run: the loss is inf in batch 2 of 3; stopnan is set, so no step was m
 batch(m;1)  /
 last each tensor input m  / 1 0w 1 2e
 train(m;`stopnan;0b)  /
+/ rows that are left out
+train(m;`transform`skip;(();()));train(m;t;"select a,b,y from t")  / 3
+(::)~train(m;`skip)  / 1b
+train(m;`skip;"select from t where a in 1 2")  /
+train(m;`skip;"s=`v")  /
+select epoch,batch,rows,query from train(m;`skip)  / epoch batch rows query\n-----------------------------------------------\n0     0     2    "select from t where a in 1 2"\n0     0     5    "s=`v"
+cols train(m;`skip)  / `time`epoch`batch`rows`query
+datasize m  / 4
+batch(m;0)  /
+tensor input m  / 0 1
+count run m  / 3
+train(m;`skip;1#train(m;`skip))  /
+datasize m  / 8
+last key train m  / `skip
+train(m;`skip;"nope=1")  / 'skip: the table has no column nope, only a, b, s, y (given "nope=1")
+train(m;`skip;"select from t")  / 'skip: expected "select from t where .." or its condition, given "select from t"
+train(m;`skip;"a>")  / 'skip: "a>": type
+train(m;`skip;3)  / 'skip: expected a query, as "select from t where ..", or several, given long scalar
+train(m;4 2#1e;4 1#1e)  / 'train: skip leaves out rows of tables: train(m;`skip;[]) before other data
+train(m;`skip;[])  /
+datasize m  / 10
+train(m;t;"select nope from t")  / 'train: the table has no column nope, only a, b, s, y (given "select nope from t")
+train(m;t;"select a,y from t where nope>2")  / 'train: the table has no column nope, only a, b, s, y (given "select a,y from t where nope>2")

@@ -56,7 +56,7 @@ def made(loader: Loader, rec: Record, what: str) -> TableData:
 
 
 def given_to(model: Model) -> None:
-    """Let the tables of a model know its module, whose parameters say which type their numbers become."""
-    for data in (model.data, model.testdata):
+    """Let the tables of a model know its module, whose parameters say which type their numbers become, and options."""
+    for data, settings in ((model.data, model.train), (model.testdata, model.test)):
         if isinstance(data, TableData):
-            data.module = model.module
+            data.module, data.settings = model.module, settings

@@ -43,20 +43,26 @@ class Columns:
     ) -> None:
         self.inputs, self.targets, self.nulls, self.dtype = inputs, targets, nulls, dtype
         self.vocabulary: Vocabulary = {}  # of each column of symbols or texts, the places of the words
+        self.none: Any = None  # no rows, once there have been any
         self._forms: dict[str, str] = {}  # what the columns are in the first rows, in words
 
-    def tensors(self, table: Table, where: str) -> tuple[Tensor, Tensor | None]:
-        """The inputs and the targets of some rows; `where` these are, for messages."""
+    def tensors(
+        self, table: Table, where: str, rows: np.ndarray | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """The inputs and the targets of some rows; `where` these are, and the numbers of the `rows` if they are not
+        all there, for messages."""
         names = [*self.inputs, *self.targets]
         arrays = [self._array(table.col(name), name, where) for name in names]
         for name, a in zip(names, arrays, strict=True):
             form, usual = _form(a), self._forms.setdefault(name, _form(a))
             if form != usual:
                 raise QError(f"{where}: column {name}: expected {usual} as before, given {form}")
-        arrays = self._without_nulls(dict(zip(names, arrays, strict=True)), where)
+        arrays = self._without_nulls(dict(zip(names, arrays, strict=True)), where, rows)
         n = len(self.inputs)
         y = self._side(arrays[n:], True) if self.targets else None
-        return self._side(arrays[:n], False), y
+        x = self._side(arrays[:n], False)
+        self.none = x[:0], None if y is None else y[:0]
+        return x, y
 
     def has_words(self, table: Table) -> bool:
         """Is a column one of symbols or texts?"""
@@ -101,16 +107,26 @@ class Columns:
             )
         return np.array([known[word] for word in words], np.int64)[places]
 
-    def _without_nulls(self, arrays: Mapping[str, np.ndarray], where: str) -> list[np.ndarray]:
+    def with_nulls(self, table: Table, where: str) -> np.ndarray:
+        """Which rows have nulls."""
+        names = [*self.inputs, *self.targets]
+        found = [_nulls(self._array(table.col(name), name, where)) for name in names]
+        none = np.zeros(len(table), bool)
+        return np.logical_or.reduce([none, *(at for at in found if at is not None)])
+
+    def _without_nulls(
+        self, arrays: Mapping[str, np.ndarray], where: str, rows: np.ndarray | None
+    ) -> list[np.ndarray]:
         """The columns without nulls: an error, without their rows, or with a number instead."""
         nulls = {name: at for name, a in arrays.items() if (at := _nulls(a)) is not None}
         if not nulls:
             return list(arrays.values())
         if self.nulls == ERROR:
             name, at = next(iter(nulls.items()))
+            row = np.flatnonzero(at)[0]
             raise QError(
-                f"{where}: column {name} has a null in row {np.flatnonzero(at)[0]}",
-                hint="the option nulls is `drop, or a number to put in their place",
+                f"{where}: column {name} has a null in row {row if rows is None else rows[row]}",
+                hint="the option nulls is `drop, or a number to put in their place; skip leaves out rows",
             )
         if self.nulls == DROP:
             kept = ~np.logical_or.reduce(list(nulls.values()))

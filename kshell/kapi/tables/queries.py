@@ -6,18 +6,29 @@ each partition, as q itself does it.
 
 from __future__ import annotations
 
+import difflib
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kshell.errors import CallError, QError
+from kshell.errors import SAID, CallError, QError
 from kshell.kapi.base.q_calls import applied
 from kshell.kapi.tables.parts import Parts, Ranges
-from kshell.values.base.core import Dict, Table, Value
+from kshell.values.base.core import Dict, Table, Value, Vec
 from kshell.values.session.context import running
 
+if TYPE_CHECKING:
+    from kshell.kapi.tables.left_out import LeftOut
+
 _FROM = re.compile(r"\bfrom\s+(?!select\b|exec\b)([a-zA-Z][\w.]*)")
-_WORD = re.compile(r"[a-zA-Z]\w*")
+# a query that begins with one of these words, its table and its condition
+_PHRASES = re.compile(
+    r"\s*(?:select|exec|delete)\b(?!\s*\[).*?\bfrom\s+(?!select\b|exec\b)([a-zA-Z]\w*)\s*(?:\bwhere\b(.*))?$",
+    re.DOTALL,
+)
+WORD = re.compile(r"[a-zA-Z]\w*")
+_FEW = 20  # names that a message lists
 # fmt: off  # words
 # of a query that needs all rows, and of one that needs those around a row
 _ALL = frozenset(
@@ -91,6 +102,44 @@ _AROUND = frozenset(
 # fmt: on
 
 
+def phrases(text: str) -> tuple[str, str] | None:
+    """The table and the condition of a plain query, which is empty if it has none; None for any other text."""
+    found = _PHRASES.match(text)
+    return None if found is None else (found[1], found[2] or "")
+
+
+def at_once(words: set[str], parts: Parts) -> bool:
+    """Does a text of these words need more than a row at a time, so that it is evaluated over all rows at once?"""
+    return not parts.natural and bool(words & (_ALL | _AROUND))
+
+
+def asked(
+    function: Value, table: Table, words: set[str], text: str, parts: Parts, call: str
+) -> Value:
+    """What a text of some words gives for some rows of a table in parts. A name in it that stands for nothing is told
+    as a column that the table lacks."""
+    name = ""
+    try:
+        return applied(function, [table])
+    except QError as e:
+        if e.text not in words or e.text in table.names:
+            raise
+        name = e.text
+    raise CallError(
+        call,
+        f'{parts.what} has no column {name}, only {_listed(name, parts.names)} (given "{text}")',
+        given=SAID,
+    )
+
+
+def _listed(name: str, names: list[str]) -> str:
+    """Names in words; of very many those that are most like one of them."""
+    if len(names) <= _FEW:
+        return ", ".join(names)
+    like = difflib.get_close_matches(name, names, 4, 0.5) or names[:4]
+    return f"{', '.join(like)} and {len(names) - len(like)} others"
+
+
 class Query:
     """A template of one table. `table` is the name that it gives the table."""
 
@@ -103,12 +152,15 @@ class Query:
                 given=f'"{text}"',
             )
         self.text, self.table, self._call = text, named[1], call
-        self._words = set(_WORD.findall(text))
+        self._words = set(WORD.findall(text))
         self.chooses = "where" in self._words  # does it leave out rows?
-        self._function = _compiled(f"{{[{self.table}] {text}}}", text, call)
+        self._parts: Parts | None = None
+        self._chosen: Value | None = None  # the function that gives the places of its rows
+        self._function = compiled(f"{{[{self.table}] {text}}}", text, call)
 
     def names(self, parts: Parts) -> list[str]:
         """The columns that it may use: all that it names, or all there are if it names none."""
+        self._parts = parts
         used = [name for name in parts.names if name in self._words]
         return used if used and not self._takes_all() else list(parts.names)
 
@@ -119,9 +171,26 @@ class Query:
         """Is the result that for each part, one after the other?"""
         return not self._words & (_ALL if parts.natural else _ALL | _AROUND)
 
+    def chosen(self, table: Table) -> np.ndarray:
+        """The places of the rows that it chooses."""
+        found = phrases(self.text)
+        if found is None:
+            raise CallError(
+                self._call,
+                expected='a query "select .. from t where .." beside skip',
+                given=f'"{self.text}"',
+            )
+        if self._chosen is None:
+            text = f"{{[{self.table}] exec i from {self.table} where {found[1]}}}"
+            self._chosen = compiled(text, self.text, self._call)
+        places: Value = applied(self._chosen, [table])
+        assert places.__class__ is Vec
+        return places.a
+
     def result(self, table: Table) -> Table:
         """The rows that it gives for a table."""
-        found: Value = applied(self._function, [table])
+        assert self._parts is not None
+        found = asked(self._function, table, self._words, self.text, self._parts, self._call)
         if found.__class__ is Dict and found.keyed:
             keys, values = found.tables
             found = Table([*keys.names, *values.names], [*keys.cols, *values.cols])
@@ -132,7 +201,7 @@ class Query:
         return found
 
 
-def _compiled(function: str, text: str, call: str) -> Value:
+def compiled(function: str, text: str, call: str) -> Value:
     problem = ""
     try:
         compiled: Value = running().evaluate(function)
@@ -151,6 +220,7 @@ class Selected:
             parts, query = Ranges(query.result(parts.whole(names)), parts.what), None
             names = parts.names
         self.parts, self._query, self._names = parts, query, names
+        self.left: LeftOut | None = None
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -163,6 +233,24 @@ class Selected:
         """The number of all rows; None if only reading them tells."""
         found = [self.rows_of(i) for i in range(len(self.parts))]
         return None if None in found else sum(n or 0 for n in found)
+
+    def leave_out(self, left: LeftOut) -> None:
+        """Mark some rows of the parts, in place of those that were marked."""
+        if left.n and self._query is not None and self._query.chooses:
+            self._query.chosen(self.parts.read(0, self._names))
+        self.left = left
+
+    def marked(self, i: int) -> np.ndarray | None:
+        """Which of the rows that `read` gives of a part are left out; None if none are."""
+        places = None if self.left is None else self.left.of(i)
+        if places is None:
+            return None
+        if self._query is not None and self._query.chooses:
+            rows = self._query.chosen(self.parts.read(i, self._names))
+            return np.isin(rows, places)
+        found = np.zeros(self.parts.rows(i) or len(self.read(i)), bool)
+        found[places] = True
+        return found
 
     def read(self, i: int) -> Table:
         """The rows of a part."""

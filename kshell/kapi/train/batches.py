@@ -25,6 +25,7 @@ from kshell.kapi.module.forward import inputs_of
 from kshell.kapi.tensor.batch_view import count, reordered, show_part, show_whole, whole_of
 from kshell.kapi.train.model import Data, Model, parts_of
 from kshell.kapi.train.options import Settings
+from kshell.kapi.train.skip_option import check_unset, counted
 from kshell.kapi.train.sources import Items, Reader, Source, batches, source_of
 from kshell.kapi.train.table_data import TableData, is_table, table_data
 from kshell.kapi.train.user_parts import transform_of
@@ -86,8 +87,12 @@ def assign(model: Model, test: bool, x: Any, y: Any) -> int | Special:
 def define(model: Model, given: Sequence[Value], test: bool, call: str) -> int | Special:
     """Set new inputs and, if given, targets, or what gives batches of both."""
     if len(given) > 1 and is_table(given[1]):
-        model.put_data(table_data(given[1:], model.module, call), test)
+        settings = model.settings(test)
+        data = table_data(given[1:], model.module, settings, call)
+        model.put_data(data, test)
+        settings["skip"] = counted(settings["skip"], data.reading(call).left.counts)
         return _batches(model, test)
+    check_unset(model.settings(test)["skip"], call)
     if len(given) > 3:
         raise QError(
             f"{call}: up to 3 args expected, (model;inputs;targets) but {len(given)} given"
@@ -186,6 +191,8 @@ def begin(model: Model, test: bool) -> int | Special:
         shuffle(model)
     else:
         restore(data)
+        if isinstance(data, TableData) and data.seed is None:
+            data.epoch += 1
     return _batches(model, test)
 
 

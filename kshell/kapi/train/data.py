@@ -31,6 +31,7 @@ from kshell.kapi.base.handles import (
 )
 from kshell.kapi.func.autocast import cast_name
 from kshell.kapi.module.api import every_option
+from kshell.kapi.train import skip_option
 from kshell.kapi.train.batches import (
     assign,
     define,
@@ -40,7 +41,7 @@ from kshell.kapi.train.clip import limit_of
 from kshell.kapi.train.model import Data, Model, parts_of, shown
 from kshell.kapi.train.options import Settings
 from kshell.kapi.train.sources import Source
-from kshell.kapi.train.table_data import is_table
+from kshell.kapi.train.table_data import TableData, is_table
 from kshell.kapi.train.user_parts import function_option, metric_option
 from kshell.values.base.build import collapse, floats, symdict
 from kshell.values.base.core import (
@@ -185,7 +186,9 @@ def _set_options(model: Model, test: bool, names: Sequence[str], values: Sequenc
             error.hint = _ELSEWHERE.get(plain(name), error.hint)
             raise error
         _check_meaning(model.data_of(test), name, call)
-        new[name] = _READ.get(name, _flag)(name, value)
+        new[name] = (
+            _skip(model, test, value) if name == "skip" else _READ.get(name, _flag)(name, value)
+        )
         if name in ("clipnorm", "clipvalue") and new[name] is not NIL:
             new["clipvalue" if name == "clipnorm" else "clipnorm"] = NIL
     if new["task"] >= new["tasks"]:
@@ -199,6 +202,17 @@ def _set_options(model: Model, test: bool, names: Sequence[str], values: Sequenc
     if not {"batchsize", "droplast"}.isdisjoint(names):
         model.data_of(test).batch = -1
     old.update(new)
+
+
+def _skip(model: Model, test: bool, x: Value) -> Value:
+    """The log of what is left out of a table; without data, of what will be."""
+    data, log = model.data_of(test), model.settings(test)["skip"]
+    if isinstance(data, TableData):
+        return skip_option.changed(log, x, data.place(), data.named)
+    changed = skip_option.changed(log, x, (0, 0), lambda texts: [NULL_J.v] * len(texts))
+    if data.there:
+        skip_option.check_unset(changed, "test" if test else "train")
+    return changed
 
 
 def _check_meaning(data: Data, name: str, call: str) -> None:

@@ -11,6 +11,7 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.train.batches import begin, next_batch, reorder, restore, show_batch, shuffle
 from kshell.kapi.train.data import both, model_of
 from kshell.kapi.train.sources import Source
+from kshell.kapi.train.table_data import TableData
 from kshell.values.base.core import NIL, Special, Value
 
 
@@ -111,6 +112,8 @@ def unshuffle(x: Value) -> Value:
         raise QError(f"unshuffle: requires model argument, given {kname(x)}")
     data = h.obj.data
     restore(data)
+    if isinstance(data, TableData):
+        data.seed, data.at = None, 0
     if data.order is not None:
         reorder(data, torch.argsort(data.order))
         data.order = None

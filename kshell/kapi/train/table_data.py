@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from kshell.errors import CallError
 from kshell.kapi.base.args import long_of, name_of, names_of, number_of, unknown
 from kshell.kapi.base.convert import default_dtype, kname
-from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.module.api import device_of_module, tensors_of_module
 from kshell.kapi.tables.ahead import Ahead
 from kshell.kapi.tables.columns import DROP, ERROR, Columns
+from kshell.kapi.tables.holes import Rows, batches, cut, joined, mixed, spread, with_holes
+from kshell.kapi.tables.left_out import Condition, LeftOut
 from kshell.kapi.tables.opening import parts_of_path, parts_of_table
 from kshell.kapi.tables.order import Order
 from kshell.kapi.tables.parts import ROWS
@@ -19,19 +22,18 @@ from kshell.kapi.tables.queries import Query, Selected
 from kshell.kapi.tables.rounds import in_rounds
 from kshell.kapi.tensor.batch_view import count
 from kshell.kapi.train.options import Settings
+from kshell.kapi.train.skip_option import skipped
 from kshell.kapi.train.sources import Source
 from kshell.values.base.build import symdict
 from kshell.values.base.core import Dict, Sym, Table, Value, seq_items, sym_vec, text_of
 from kshell.values.base.narrow import is_text
 
 if TYPE_CHECKING:
-    from torch import Tensor
     from torch.nn import Module
 
 AHEAD = 2  # windows that are made ahead of the steps
 WAITS = 0.2  # the share of the time from which on waiting for rows is worth a warning
 LONG = 3.0  # seconds of a pass from which on it is
-Rows = tuple["Tensor", "Tensor | None"]
 
 
 class Given(NamedTuple):
@@ -45,14 +47,16 @@ class Given(NamedTuple):
 
 
 class TableData(Source):
-    """The rows of a table. `seed` is that of their order, None for the table's own; `epoch` counts the orders."""
+    """The rows of a table. `seed` is that of their order, None for the table's own; `epoch` counts the passes, or the
+    orders as long as they are not mixed anew."""
 
-    __slots__ = ("_read", "epoch", "feed", "module", "seed", "table")
+    __slots__ = ("_read", "epoch", "feed", "module", "seed", "settings", "table")
     own = False
 
     def __init__(self, table: Given, m: Module | None, what: str) -> None:
         super().__init__(table.source, None, what)
         self.table, self.module = table, m
+        self.settings: Settings | None = None  # those of its model
         self._read: Reading | None = None
         self.feed: Ahead[Rows] | None = None  # of the present pass
         self.seed: int | None = None
@@ -60,10 +64,22 @@ class TableData(Source):
 
     def reading(self, call: str) -> Reading:
         """How it is read: made on first use, since a query of a snapshot's is evaluated when it is asked for."""
+        texts = [] if self.settings is None else skipped(self.settings["skip"])
         if self._read is None:
             assert self.module is not None
-            self._read = Reading(self.table, self.module, call)
+            self._read = Reading(self.table, self.module, call, texts)
+        self._read.leave_out(texts, call)
         return self._read
+
+    def place(self) -> tuple[int, int]:
+        """The pass, and its batch that comes next."""
+        return self.epoch, self.at
+
+    def named(self, texts: Sequence[str]) -> list[int]:
+        """How many rows each of some queries names, which are left out from now on."""
+        counts = self.reading("skip").leave_out(texts, "skip")
+        self.hide()
+        return counts
 
     def learned(self) -> dict[str, Value]:
         """The vocabulary as an option, if there is one that has been read from the columns."""
@@ -73,10 +89,12 @@ class TableData(Source):
         return {"vocabulary": symdict(list(found), [sym_vec(words) for words in found.values()])}
 
     def rows(self) -> int | None:
-        return self.reading("train").rows()
+        reading = self.reading("train")
+        n = reading.rows()
+        return None if n is None else n - reading.left.n
 
     def length(self, s: Settings) -> int | None:
-        n = self.rows()
+        n = self.reading("train").rows()
         if n is None:
             return None
         return count(n, min(s["batchsize"] or n, n), s["droplast"]) if n else 0
@@ -94,7 +112,7 @@ class TableData(Source):
         windows = reading.windows(self._order(reading), at * width)
         feed = self.feed = Ahead(map(self._locked, windows), reading.ahead)
         reading.bytes = reading.made = 0
-        return _batches(feed, width, s["droplast"])
+        return batches(feed, width, s["droplast"])
 
     def is_empty(self, batch: Any) -> bool:
         return not len(batch[0])
@@ -110,15 +128,15 @@ class TableData(Source):
         if n >= (1 if not width else n + 1 if total is None else total):
             return None
         windows = reading.windows(self._order(reading), n * width)
-        return next(_batches(windows, width, s["droplast"]), None)
+        return next(batches(windows, width, s["droplast"]), None)
 
     def _locked(self, rows: Rows) -> Rows:
         """The rows in page-locked memory if the module is on a GPU, which copies from there while it computes."""
         assert self.module is not None
         if device_of_module(self.module).type != "cuda":
             return rows
-        x, y = rows
-        return x.pin_memory(), None if y is None else y.pin_memory()
+        x, y, kept = rows
+        return x.pin_memory(), None if y is None else y.pin_memory(), kept
 
     def progress(self, seconds: float) -> dict[str, float]:
         """What the progress line says of reading: rows a second, megabytes, the share of the time that steps wait."""
@@ -140,7 +158,7 @@ class TableData(Source):
 class Reading:
     """A table as it is read: its rows, how they become tensors, and how many together."""
 
-    def __init__(self, table: Given, m: Module, call: str) -> None:
+    def __init__(self, table: Given, m: Module, call: str, skip: Sequence[str] = ()) -> None:
         options = table.options
         query = None if table.query is None else Query(table.query, call)
         if isinstance(table.source, Table):
@@ -154,6 +172,9 @@ class Reading:
         self._selected = Selected(parts, query)
         if not len(self._selected):
             raise CallError(call, expected="rows", given=f"none in {parts.what}")
+        self._skip: Sequence[str] = ()
+        self.left = LeftOut(self._selected.parts, ())
+        self.leave_out(skip, call)
         first = self._selected.read(0)
         self.columns = _columns(first, options, m, call)
         given = options.get("vocabulary")
@@ -162,18 +183,39 @@ class Reading:
         elif self.columns.has_words(first):
             for i in range(len(self._selected)):
                 self.columns.learn(self._selected.read(i))
-        self._tensors(0, first)
+        self._first(call)
         self.window = _least_one(options, "window", ROWS, call)
         self.ahead = _least_one(options, "ahead", AHEAD, call)
 
-    def _tensors(self, i: int, table: Table) -> Rows:
-        return self._made(table, self._selected.parts.where(i))
+    def _first(self, call: str) -> None:
+        """What the columns become, by the first rows that are not left out."""
+        for i in range(len(self._selected)):
+            at = self._selected.marked(i)
+            if at is None or not at.all():
+                self._tensors(i, self._selected.read(i))
+                return
+        raise CallError(call, expected="rows", given=f"none in {self.what} that skip does not name")
 
-    def _made(self, table: Table, where: str) -> Rows:
-        x, y = self.columns.tensors(table, where)
+    def leave_out(self, texts: Sequence[str], call: str) -> list[int]:
+        """Leave out the rows that queries or conditions name, and say how many each names. The order and the numbers of
+        batches stay: those with such rows are smaller."""
+        if texts != self._skip:
+            left = LeftOut(self._selected.parts, [Condition(text, call) for text in texts])
+            self._selected.leave_out(left)
+            self.left, self._skip = left, texts
+        return self.left.counts
+
+    def _tensors(self, i: int, table: Table) -> Rows:
+        return self._made(table, self._selected.marked(i), self._selected.parts.where(i))
+
+    def _made(self, table: Table, left: np.ndarray | None, where: str) -> Rows:
+        return self._counted(with_holes(self.columns, table, left, where))
+
+    def _counted(self, rows: Rows) -> Rows:
+        x, y, _ = rows
         self.made += len(x)
         self.bytes += x.nbytes + (0 if y is None else y.nbytes)
-        return x, y
+        return rows
 
     def advice(self) -> str:
         """What makes reading faster."""
@@ -213,8 +255,8 @@ class Reading:
                 skip -= have
             else:
                 rows = read or [self._tensors(j, self._selected.read(j)) for j in window]
-                mixed = _joined(rows) if order is None else _mixed(rows, order.rows(number, have))
-                yield _cut(mixed, skip, have) if skip else mixed
+                made = joined(rows) if order is None else mixed(rows, order.rows(number, have))
+                yield cut(made, skip, have) if skip else made
                 skip = 0
             window, read, have, number = [], [], 0, number + 1
 
@@ -224,49 +266,12 @@ class Reading:
         rows = order.rows(0, self.rows() or 0)[skip:]
         for start in range(0, len(rows), step):
             at = rows[start : start + step]
-            table = self._selected.read_at(at)
-            yield self._made(table, f"{len(at)} rows of {self.what}")
-
-
-def _mixed(rows: Sequence[Rows], order: Any) -> Rows:
-    x, y = _joined(rows)
-    at = torch.from_numpy(order)
-    return x[at], None if y is None else y[at]
-
-
-def _joined(rows: Sequence[Rows]) -> Rows:
-    if len(rows) == 1:
-        return rows[0]
-    targets = [y for _, y in rows if y is not None]
-    return torch.cat([x for x, _ in rows]), torch.cat(targets) if targets else None
-
-
-def _cut(rows: Rows, start: int, end: int) -> Rows:
-    x, y = rows
-    return x[start:end], None if y is None else y[start:end]
-
-
-def _batches(windows: Iterable[Rows], width: int, droplast: bool) -> Iterator[Any]:
-    """Batches of so many rows, 0 for all, across the ends of windows."""
-    rest: list[Rows] = []
-    have = 0
-    for rows in windows:
-        start, n = 0, len(rows[0])
-        if have or not width:
-            start = n if not width else min(width - have, n)
-            rest.append(_cut(rows, 0, start))
-            have += start
-            if have == width:
-                yield _joined(rest)
-                rest, have = [], 0
-        while n - start >= width > 0:
-            yield _cut(rows, start, start + width)
-            start += width
-        if start < n:
-            rest.append(_cut(rows, start, n))
-            have += n - start
-    if have and not (droplast and width):
-        yield _joined(rest)
+            left = self.left.among(at)
+            there = at if left is None else at[~left]
+            where = f"{len(there)} rows of {self.what}"
+            table = self._selected.read_at(there)
+            found = self.columns.tensors(table, where) if len(there) else None
+            yield self._counted(spread(self.columns, found, left))
 
 
 # ------------------------------------------------------------------ what the user gives
@@ -279,7 +284,7 @@ def is_table(x: Value) -> bool:
     return x.__class__ is Table or (x.__class__ is Sym and x.s.startswith(":"))
 
 
-def table_data(given: Sequence[Value], m: Module, call: str) -> TableData:
+def table_data(given: Sequence[Value], m: Module, settings: Settings, call: str) -> TableData:
     """Data from (table[;query][;options])."""
     rest = list(given[1:])
     text = text_of(rest.pop(0)) if rest and is_text(rest[0]) else None
@@ -287,6 +292,7 @@ def table_data(given: Sequence[Value], m: Module, call: str) -> TableData:
     if rest:
         raise CallError(call, expected="(table;query;options)", given=f"{len(given)} arguments")
     data = TableData(Given(given[0], text, options), m, "")
+    data.settings = settings
     data.what = data.reading(call).what
     return data
 
