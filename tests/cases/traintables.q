@@ -81,3 +81,21 @@ train(m;`skip;[])  /
 datasize m  / 10
 train(m;t;"select nope from t")  / 'train: the table has no column nope, only a, b, s, y (given "select nope from t")
 train(m;t;"select a,y from t where nope>2")  / 'train: the table has no column nope, only a, b, s, y (given "select a,y from t where nope>2")
+/ the place in a state
+f:{[w]m:model(q;loss`mse;opt(`sgd;q;.1));train(m;`batchsize`shuffle`shuffleseed;(w;1b;5));m}  /
+m:f 4;key state m  / `module`loss`optimizer`train`test
+train(m;t;"select a,b,y from t");(state m)[`place;`epoch`batch`seed`batchsize]  / 0 0 0N 4
+train(m;`callback;{if[2=x`batch;'stopped]});@[run;m;{x}]  / "stopped"
+key (s:state m)`place  / `epoch`batch`seed`batchsize`generator
+s[`place;`epoch`batch`seed`batchsize]  / 1 2 5 4
+batch(m;2);x:tensor input m  /
+n:f 4;putstate(n;s);`place in key state n  / 0b
+train(n;t;"select a,b,y from t");putstate(n;s);(state n)[`place;`epoch`batch]  / 1 2
+batch(n;2);x~tensor input n  / 1b
+count run(n)  / 1
+(state n)[`place;`epoch`batch]  / 1 0
+n:f 5;train(n;t;"select a,b,y from t");putstate(n;s)  / 'putstate: the place is batch 2 of 4 rows each, the model's batchsize is 5
+putstate(n;`module`place!(s`module;1 2))  / 'putstate place: expected a place, as in `state m`, given long list
+putstate(n;`module`place!(s`module;`epoch`batch`seed`batchsize!1 -2 3 4))  / 'putstate place: expected a number under batch, given -2
+(state n)[`place;`epoch`batch`seed]  / 0 0 0N
+unshuffle m;(state m)[`place;`batch`seed]  / 0 0N

@@ -75,6 +75,14 @@ class TableData(Source):
         """The pass, and its batch that comes next."""
         return self.epoch, self.at
 
+    def position(self, s: Settings) -> dict[str, int | None]:
+        return {
+            "epoch": self.epoch,
+            "batch": self.at,
+            "seed": self.seed,
+            "batchsize": s["batchsize"],
+        }
+
     def named(self, texts: Sequence[str]) -> list[int]:
         """How many rows each of some queries names, which are left out from now on."""
         counts = self.reading("skip").leave_out(texts, "skip")
