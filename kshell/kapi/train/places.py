@@ -21,7 +21,8 @@ def checked_place(m: Model, place: Mapping[str, Any], call: str) -> Callable[[],
     data = m.data
     if not isinstance(data, TableData):
         return lambda: None
-    epoch, batch, seed, width = (place.get(name) for name in _NUMBERS)
+    found: list[Any] = [place.get(name) for name in _NUMBERS]
+    epoch, batch, seed, width = found
     for name, number in (("epoch", epoch), ("batch", batch), ("batchsize", width)):
         if number.__class__ is not int or number < 0:
             raise CallError(call, at="place", expected=f"a number under {name}", given=str(number))
