@@ -250,8 +250,7 @@ OPTIONS = (
         "others. "
         "Batches keep their order and numbers, and are smaller by such rows.",
         'q)t:([]a:til 70;b:70#1e;y:70#0e)\nq)train(m;t);\nq)train(m;`skip;"select from t where a in 3 7")\n'
-        "q)select rows,query from train(m;`skip)\nrows query                          \n"
-        '-------------------------------------\n2    "select from t where a in 3 7"\nq)datasize m\n68',
+        "q)exec rows from train(m;`skip)\n,2\nq)datasize m\n68",
         True,
     ),
     TrainOption(
