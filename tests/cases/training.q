@@ -118,6 +118,24 @@ testinit m  / 1
 testbatch m  / 1b
 testrestore m  / 4
 testbatch 3  / 'testbatch: expected model as argument, given long scalar
+/ a batch by its number
+batch(m;1)  /
+tensor x  / 3 4 5
+batch m  / 1b
+tensor x  / ,6
+batch m  / 0b
+batch[m;2]  /
+tensor x  / ,6
+batch(m;3)  / 'batch: there is no batch 3 in this pass, which has 3, from 0
+batch(m;-1)  / 'batch: there is no batch -1 in this pass, which has 3, from 0
+batch(m;`a)  / 'batch: expected a model and the number of a batch, given symbol scalar
+batch(m;1;2)  / 'batch: expected a model and the number of a batch, given 3 arguments
+restore m  / 7
+test(m;`batchsize;3);testbatch(m;1)  /
+return testinput m  / ,3
+testbatch[m;2]  / 'testbatch: there is no batch 2 in this pass, which has 2, from 0
+test(m;`batchsize;100);testrestore m  / 4
+batch(model(module`identity;loss`mse;opt`sgd);0)  / 'batch: there is no batch 0 in this pass, which has 0, from 0
 / batches of tensors
 t:tensor til 10  /
 r:();while[batch(t;3);r,:enlist tensor t]  /

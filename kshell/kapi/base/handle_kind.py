@@ -40,7 +40,7 @@ ANSWERS = {
     "step": "take a step",
     "lr": "get or set learning rates",
     "loss": "compute a loss",
-    "batch": "show the next batch",
+    "batch": "show the next batch, or that with a number",
     "restore": "show all data again",
     "shuffle": "shuffle the data",
     "to": "move or convert its tensors in place; takes TensorOptions and whether to wait for the copy",

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from torch.nn import Module
 
     from kshell.kapi.train.model import Model
+from kshell.kapi.train.places import place_of_state
 
 
 def write_pt(path: str, tree: object) -> None:
@@ -206,8 +207,8 @@ def putstate(x: Value) -> Value:
 
     A module gets the parameters and buffers, an optimizer the groups and state; both remain the same objects. Names,
     sizes and counts are checked before anything changes. A model takes a checkpoint made from a model, or its state:
-    `module, `loss and `optimizer, as far as present, each for its part; files of scripts that name the module `model
-    also work.
+    `module, `loss and `optimizer, as far as present, each for its part, and `place of a model whose data is a table;
+    files of scripts that name the module `model also work.
 
     With the flag 0b (strict=False in torch), a module takes the matching names and ignores the rest; the result is the
     missing and the unexpected names. Sizes must still match.
@@ -275,9 +276,9 @@ def _parts_of(x: Value) -> dict[str, Value] | None:
     parts = {
         ("module" if name in _MODULE else name): value
         for name, value in fields.items()
-        if name in (*_MODULE, "loss", "optimizer")
+        if name in (*_MODULE, "loss", "optimizer", "place")
     }
-    states = [value for name, value in parts.items() if name != "loss"]
+    states = [value for name, value in parts.items() if name not in ("loss", "place")]
     return (
         parts if any(state.__class__ in (Dict, Table, ModuleHandle) for state in states) else None
     )
@@ -285,6 +286,7 @@ def _parts_of(x: Value) -> dict[str, Value] | None:
 
 def _put_model(m: Model, parts: dict[str, Value], strict: bool) -> Value:
     """Load a checkpoint into the parts of a model. All parts are checked before any changes."""
+    place = place_of_state(m, parts["place"], "putstate") if "place" in parts else None
     put = [_put_tensors(m.module, parts["module"], strict)] if "module" in parts else []
     loss = parts.get("loss")
     if loss.__class__ is Dict and len(loss) and not is_state(loss):
@@ -295,6 +297,8 @@ def _put_model(m: Model, parts: dict[str, Value], strict: bool) -> Value:
     elif state is not None:
         _put_optimizer(m.optimizer, _dictionary(from_q(state), state))
     results = [job() for job in put]
+    if place is not None:
+        place()
     return results[0] if results else NIL
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell import parallel
 from kshell.errors import CallError, QError, os_text, refused
+from kshell.kapi.base import random_state
 from kshell.kapi.base.args import items
 from kshell.kapi.base.call import api, mapped
 from kshell.kapi.base.convert import kname
@@ -96,6 +97,9 @@ class Parts:
         if isinstance(h, ModelHandle):
             self._module(f"{name}/module", h.obj.module)
             self.about[name]["optimizer"] = self._optimizer(f"{name}/optimizer", h.obj.optimizer)
+            place = h.obj.data.position(h.obj.train)
+            if place is not None:
+                self.about[name]["place"] = place
         elif isinstance(h, ModuleHandle):
             self._module(name, h.obj)
         elif isinstance(h, OptimizerHandle):
@@ -246,6 +250,14 @@ def read_index(folder: str, call: str) -> dict[str, Any]:
     raise problem
 
 
+def generators(call: str, parts: Parts) -> list[str]:
+    """The states of the random generators of each process, if a model is somewhere in a pass."""
+    if not any("place" in about for about in parts.about.values()):
+        return []
+    packed = parallel.collect.gather_bytes(encode(random_state.states()), call)
+    return [base64.b64encode(state).decode() for state in packed]
+
+
 def from_first(call: str, work: Callable[[], Any]) -> Any:
     """The result of work() on process 0, sent as JSON to every process."""
     result = together(call, lambda: work() if parallel.group.rank() == 0 else None)
@@ -301,7 +313,8 @@ def ckptsave(x: Value) -> Value:
 
     Objects are modules (plain or after `ddp`, `fsdp`), optimizers, models and tensors; in a dictionary also q values.
     Replicated data is written once, of sharded data each process writes its shard. `ckptload` loads it on any number of
-    processes. The folder's index is written last: until then, an earlier save remains valid.
+    processes. Of a model whose data is a table, the place in the pass is kept, and the random generators of each
+    process. The folder's index is written last: until then, an earlier save remains valid.
 
     q)m:module enlist(`linear;2;1)
     q)o:opt(`adam;m)
@@ -328,6 +341,7 @@ def ckptsave(x: Value) -> Value:
 
     folder, values = together(call, prepare)
     agree(call, parts)
+    random = generators(call, parts)
     tag = from_first(call, lambda: _fit_to_write(folder))
     file_path = os.path.join(folder, parallel.shards.file_name(tag, parallel.group.rank()))
     try:
@@ -349,6 +363,7 @@ def ckptsave(x: Value) -> Value:
                 "files": files,
                 "tensors": stored,
                 "about": parts.about,
+                "generators": random,
                 "values": {
                     name: base64.b64encode(value).decode() for name, value in values.items()
                 },

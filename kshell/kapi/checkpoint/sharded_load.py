@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from kshell import parallel
 from kshell.errors import CallError, QError
+from kshell.kapi.base import random_state
 from kshell.kapi.base.args import items
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import put
-from kshell.kapi.base.handles import KHandle
+from kshell.kapi.base.handles import KHandle, ModelHandle
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.paths import path_of
 from kshell.kapi.base.plain_values import from_json, named
@@ -28,6 +29,8 @@ from kshell.kapi.optim.groups import check_groups, regroup
 from kshell.kapi.optim.optimizer import Opt
 from kshell.kapi.optim.parameters import parameters_of
 from kshell.kapi.optim.state import load_state
+from kshell.kapi.train.places import checked_place
+from kshell.kapi.train.table_data import TableData
 from kshell.store.codec import decode
 from kshell.values.base.build import symdict
 from kshell.values.base.core import Value
@@ -47,6 +50,7 @@ class _Wanted(Parts):
         super().__init__(call)
         self.index = index
         self.jobs: list[Callable[[], None]] = []
+        self.random = False  # do the random generators go on too, as a model goes on in a pass?
 
     def add(self, name: str, t: Tensor | None) -> None:
         super().add(name, t)
@@ -93,6 +97,10 @@ class _Wanted(Parts):
                 says=(name,),
             )
         super().take(name, h)
+        self.about[name].pop("place", None)  # that of now, which may be another for each process
+        if isinstance(h, ModelHandle) and "place" in about:
+            self.jobs.append(checked_place(h.obj, about["place"], self.call))
+            self.random = self.random or isinstance(h.obj.data, TableData)
         prefix = f"{name}/"
         for tensor_name in self.index["tensors"]:
             if (
@@ -176,6 +184,14 @@ class _Wanted(Parts):
         return buffer
 
 
+def _generators(index: dict[str, Any]) -> list[Callable[[], None]]:
+    """What lets the random generators go on as those of the process with this number did, if there was one."""
+    states, rank = index.get("generators", []), parallel.group.rank()
+    if rank >= len(states):
+        return []
+    return [random_state.checked(decode(base64.b64decode(states[rank])))]
+
+
 @api(
     "ckptload",
     "ckptload`:folder",
@@ -189,7 +205,8 @@ def ckptload(x: Value) -> Value:
     """Load into live objects what `ckptsave` saved, on any number of processes, sharded or not.
 
     Returns the dictionary of the q values that were saved with them. The objects must be made as they were before, with
-    the same names. Files are verified and read before anything changes.
+    the same names. A model that has a table as its data goes on in the middle of the pass, also on another number of
+    processes. Files are verified and read before anything changes.
 
     q)m:module enlist(`linear;2;1)
     q)parm(m;`bias;5e)
@@ -243,6 +260,8 @@ def ckptload(x: Value) -> Value:
             call, lambda: parallel.shards.load(folder, files, index["tensors"], wanted.tensors)
         )
     values = {name: decode(base64.b64decode(value)) for name, value in index["values"].items()}
+    if wanted.random:
+        wanted.jobs += _generators(index)
     for job in wanted.jobs:
         job()
     return symdict(list(values), list(values.values()))

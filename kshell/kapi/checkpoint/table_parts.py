@@ -7,7 +7,8 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from kshell.kapi.tables.opening import place_of
-from kshell.kapi.train.table_data import Given, TableData
+from kshell.kapi.train.table_data import TableData
+from kshell.kapi.train.table_reading import Given
 from kshell.values.base.build import symdict
 from kshell.values.base.core import Dict, Sym, Table, seq_items, sym
 from kshell.values.base.narrow import names_in
@@ -56,7 +57,7 @@ def made(loader: Loader, rec: Record, what: str) -> TableData:
 
 
 def given_to(model: Model) -> None:
-    """Let the tables of a model know its module, whose parameters say which type their numbers become."""
-    for data in (model.data, model.testdata):
+    """Let the tables of a model know its module, whose parameters say which type their numbers become, and options."""
+    for data, settings in ((model.data, model.train), (model.testdata, model.test)):
         if isinstance(data, TableData):
-            data.module = model.module
+            data.module, data.settings = model.module, settings

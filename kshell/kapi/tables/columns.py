@@ -46,6 +46,7 @@ class Columns:
     ) -> None:
         self.inputs, self.targets, self.nulls, self.dtype = inputs, targets, nulls, dtype
         self.vocabulary: Vocabulary = {}  # of each column of symbols or texts, the places of the words
+        self.none: Any = None  # no rows, once there have been any
         self._forms: dict[str, str] = {}  # what the columns are in the first rows, in words
 
     def tensors(
@@ -63,7 +64,9 @@ class Columns:
                 raise QError(f"{where}: column {name}: expected {usual} as before, given {form}")
         arrays = self._without_nulls(arrays, where, rows)
         y = self._side([arrays[name] for name in self.targets], True) if self.targets else None
-        return self._side([arrays[name] for name in self.inputs], False), y
+        x = self._side([arrays[name] for name in self.inputs], False)
+        self.none = x[:0], None if y is None else y[:0]
+        return x, y
 
     def has_words(self, table: Table) -> bool:
         """Is a column one of symbols or texts?"""
@@ -108,6 +111,13 @@ class Columns:
             )
         return np.array([known[word] for word in words], np.int64)[places]
 
+    def with_nulls(self, table: Table, where: str) -> np.ndarray:
+        """Which rows have nulls."""
+        names = [*self.inputs, *self.targets]
+        found = [_nulls(self._array(table.col(name), name, where)) for name in names]
+        none = np.zeros(len(table), bool)
+        return np.logical_or.reduce([none, *(at for at in found if at is not None)])
+
     def _without_nulls(
         self, arrays: dict[str, np.ndarray], where: str, rows: np.ndarray | None
     ) -> dict[str, np.ndarray]:
@@ -120,7 +130,7 @@ class Columns:
             row = np.flatnonzero(at)[0]
             raise QError(
                 f"{where}: column {name} has a null in row {row if rows is None else rows[row]}",
-                hint="the option nulls is `drop, or a number to put in their place",
+                hint="the option nulls is `drop, or a number to put in their place; skip leaves out rows",
             )
         if self.nulls == DROP:
             kept = ~np.logical_or.reduce(list(nulls.values()))

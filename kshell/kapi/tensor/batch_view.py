@@ -156,26 +156,41 @@ def _next(found: Sequence[tuple[str, Any]], w: int, dim: int) -> bool:
 
 
 @api(
-    "batch", "batch(ptr;w)", "batch(ptr;(w;dim))", "batch(ptr;w;i)", "batch model", effect="changes"
+    "batch",
+    "batch(ptr;w)",
+    "batch(ptr;(w;dim))",
+    "batch(ptr;w;i)",
+    "batch model",
+    "batch(model;n)",
+    arity=(1, 2, 3),
+    effect="changes",
 )
-def batch(x: Value) -> Value:
+def batch(x: Value, *more: Value) -> Value:
     """Show the next batch of a tensor, vector or dictionary of tensors in place.
 
     Returns 1b for each batch; after the last one it restores the whole tensors and returns 0b. With an index, shows
-    that batch. For a model, shows the next batch of its training data.
+    that batch. For a model, shows the next batch of its training data, or the batch with a number, from 0, of the
+    present pass, which leaves the place where `run` goes on as it is.
 
     q)t:tensor til 7
     q)while[batch(t;3);show tensor t]
     0 1 2
     3 4 5
     ,6
+
+    q)m:model(module`identity;loss`mse;opt`sgd)
+    q)train(m;`batchsize;3)
+    q)train(m;til 7);
+    q)batch(m;1)
+    q)return input m
+    3 4 5
     """
-    args = items(x)
+    args = (x, *more) if more else items(x)
     target = handle(args[0]) if args else None
     if target is None:
         raise QError(f"batch: not implemented for {kname(x)}")
-    if len(args) == 1 and behaves("batch", target) is not None:
-        return ask("batch", target)
+    if behaves("batch", target) is not None:
+        return ask("batch", target, *args[1:])
     if not 2 <= len(args) <= 3:
         raise QError(f"batch: expecting 2-3 args, given {len(args)}")
     members = _members(target, "batch")

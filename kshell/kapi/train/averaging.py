@@ -25,7 +25,7 @@ from kshell.kapi.base.handles import (
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.module.api import module_behind
 from kshell.kapi.module.forward import calculate, in_mode, with_gradients
-from kshell.kapi.train.data import begin
+from kshell.kapi.train.batches import begin
 from kshell.kapi.train.run import batches_of
 from kshell.kapi.train.trainer import carried
 from kshell.values.base.build import symdict
@@ -265,7 +265,7 @@ def batchnorm(x: Value) -> Value:
 def _pass(h: ModelHandle) -> None:
     begin(h.obj, False)
     output: Any = None
-    for inputs, _ in batches_of("batchnorm", h.obj.data, h.obj.train, h.obj.module):
+    for inputs, _ in batches_of("batchnorm", h.obj.data, h.obj.train, h.obj.module, False):
         output = calculate(h.obj.module, carried(inputs, output, h.obj.train))
         if PENDING:
             stop_here()  # restore the statistics

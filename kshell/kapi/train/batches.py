@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kshell.errors import CallError, QError
+from kshell import parallel
+from kshell.errors import SAID, CallError, QError
 from kshell.kapi.base.args import (
     is_empty,
     long_of,
@@ -21,11 +22,15 @@ from kshell.kapi.base.handles import (
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.loss.user_functions import value_of_array
 from kshell.kapi.module.forward import inputs_of
+from kshell.kapi.tables.columns import Vocabulary
 from kshell.kapi.tensor.batch_view import count, reordered, show_part, show_whole, whole_of
 from kshell.kapi.train.model import Data, Model, parts_of
-from kshell.kapi.train.sources import Items, Source, batches, source_of
+from kshell.kapi.train.options import Settings
+from kshell.kapi.train.skip_option import check_unset, counted
+from kshell.kapi.train.sources import Items, Reader, Source, batches, source_of
 from kshell.kapi.train.table_data import TableData, is_table, table_data
 from kshell.kapi.train.user_parts import transform_of
+from kshell.parallel import group
 from kshell.values.base.core import NIL, NULL_J, Dict, List, Special, Value, raw, seq_items
 
 if TYPE_CHECKING:
@@ -83,8 +88,12 @@ def assign(model: Model, test: bool, x: Any, y: Any) -> int | Special:
 def define(model: Model, given: Sequence[Value], test: bool, call: str) -> int | Special:
     """Set new inputs and, if given, targets, or what gives batches of both."""
     if len(given) > 1 and is_table(given[1]):
-        model.put_data(table_data(given[1:], model.module, call), test)
+        settings = model.settings(test)
+        data = table_data(given[1:], model.module, settings, _words(model, test), call)
+        model.put_data(data, test)
+        settings["skip"] = counted(settings["skip"], data.reading(call).left.counts)
         return _batches(model, test)
+    check_unset(model.settings(test)["skip"], call)
     if len(given) > 3:
         raise QError(
             f"{call}: up to 3 args expected, (model;inputs;targets) but {len(given)} given"
@@ -103,6 +112,14 @@ def define(model: Model, given: Sequence[Value], test: bool, call: str) -> int |
     x = gather(given[1:2], model.module, call)
     y = gather(given[2:3], model.module, call)
     return assign(model, test, x, y)
+
+
+def _words(model: Model, test: bool) -> Vocabulary:
+    """The vocabulary that a model knows by its data: a word has one number in training and testing."""
+    own, other = (
+        d.known() if isinstance(d, TableData) else {} for d in (model.data, model.testdata)
+    )
+    return own if test else other | own
 
 
 def _batches(model: Model, test: bool) -> int | Special:
@@ -183,16 +200,29 @@ def begin(model: Model, test: bool) -> int | Special:
         shuffle(model)
     else:
         restore(data)
+        if isinstance(data, TableData) and data.seed is None:
+            data.epoch += 1
     return _batches(model, test)
+
+
+def _steps(model: Model, source: Source, test: bool, start: int) -> Iterator[Any]:
+    """The batches of a pass from one on, for this task."""
+    call, s = "testbatch" if test else "batch", model.settings(test)
+    change, m = transform_of(s["transform"]), model.module
+    return batches(call, source, s, m, change, start, is_together(m, not test))
+
+
+def is_together(m: Module, grad: bool) -> bool:
+    """Do all processes compute with a module together?"""
+    return group.joined() and parallel.around.together(m, grad)
 
 
 def _next_of(model: Model, source: Source, test: bool) -> bool:
     """Show the next batch that a source gives; after the last one, or an error, the next pass begins anew."""
-    call, s = "testbatch" if test else "batch", model.settings(test)
     if source.steps is None:
         source.at = 0
         begin(model, test)
-        source.steps = batches(call, source, s, model.module, transform_of(s["transform"]))
+        source.steps = _steps(model, source, test, 0)
     at, found = source.batch + 1, None
     try:
         found = next(source.steps, None)
@@ -204,6 +234,43 @@ def _next_of(model: Model, source: Source, test: bool) -> bool:
     source.show(*found)
     source.batch = at
     return True
+
+
+def show_batch(model: Model, n: int, test: bool) -> None:
+    """Show the batch with a number, of all tasks', in the present pass. The place at which a run goes on stays; `batch`
+    goes on with the one after it."""
+    call, data, s = "testbatch" if test else "batch", model.data_of(test), model.settings(test)
+    data.check_there(call, "test" if test else "train")
+    if isinstance(data, Source):
+        found = data.numbered(call, s, n) if n >= 0 else None
+        if found is None:
+            raise _none_such(call, n, data.length(s))
+        change = transform_of(s["transform"])
+        inputs = Reader(model.module, call).read(found if change is None else change(found))
+        data.hide()
+        data.show(*inputs)
+        data.batch = n
+        data.steps = _steps(model, data, test, n - n % s["tasks"] + s["tasks"])
+        return
+    total = max(0, raw(_batches(model, test)))
+    if not 0 <= n < total:
+        raise _none_such(call, n, total)
+    _show(data, s, n, call)
+
+
+def _none_such(call: str, n: int, total: int | None) -> QError:
+    known = "" if total is None else f", which has {total}, from 0"
+    return CallError(call, f"there is no batch {n} in this pass{known}", given=SAID)
+
+
+def _show(data: Data, s: Settings, i: int, call: str) -> None:
+    """Show a batch of arrays."""
+    w = min(s["batchsize"] or data.n, data.n)
+    for tensor in data.tensors():
+        if not whole_of(tensor).dim():
+            raise CallError(call, "tensor has no dimensions", says=("tensor",))
+        show_part(tensor, i * w, min(w, data.n - i * w))
+    data.batch = i
 
 
 def next_batch(model: Model, test: bool) -> bool:
@@ -218,12 +285,5 @@ def next_batch(model: Model, test: bool) -> bool:
         return False
     if first:
         begin(model, test)
-    w = min(s["batchsize"] or data.n, data.n)
-    for tensor in data.tensors():
-        if not whole_of(tensor).dim():
-            raise CallError(
-                "testbatch" if test else "batch", "tensor has no dimensions", says=("tensor",)
-            )
-        show_part(tensor, i * w, min(w, data.n - i * w))
-    data.batch = i
+    _show(data, s, i, "testbatch" if test else "batch")
     return True

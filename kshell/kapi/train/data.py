@@ -24,30 +24,24 @@ from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname, list_q, to_q
 from kshell.kapi.base.handles import (
     ModelHandle,
-    behaviour,
     dict_handle,
     handle,
     tensor_handle,
     vector_handle,
 )
-from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.func.autocast import cast_name
 from kshell.kapi.module.api import every_option
+from kshell.kapi.train import skip_option
 from kshell.kapi.train.batches import (
     assign,
-    begin,
     define,
     gather,
-    next_batch,
-    reorder,
-    restore,
-    shuffle,
 )
 from kshell.kapi.train.clip import limit_of
 from kshell.kapi.train.model import Data, Model, parts_of, shown
 from kshell.kapi.train.options import Settings
 from kshell.kapi.train.sources import Source
-from kshell.kapi.train.table_data import is_table
+from kshell.kapi.train.table_data import TableData, is_table
 from kshell.kapi.train.user_parts import function_option, metric_option
 from kshell.values.base.build import collapse, floats, symdict
 from kshell.values.base.core import (
@@ -192,7 +186,9 @@ def _set_options(model: Model, test: bool, names: Sequence[str], values: Sequenc
             error.hint = _ELSEWHERE.get(plain(name), error.hint)
             raise error
         _check_meaning(model.data_of(test), name, call)
-        new[name] = _READ.get(name, _flag)(name, value)
+        new[name] = (
+            _skip(model, test, value) if name == "skip" else _READ.get(name, _flag)(name, value)
+        )
         if name in ("clipnorm", "clipvalue") and new[name] is not NIL:
             new["clipvalue" if name == "clipnorm" else "clipnorm"] = NIL
     if new["task"] >= new["tasks"]:
@@ -206,6 +202,17 @@ def _set_options(model: Model, test: bool, names: Sequence[str], values: Sequenc
     if not {"batchsize", "droplast"}.isdisjoint(names):
         model.data_of(test).batch = -1
     old.update(new)
+
+
+def _skip(model: Model, test: bool, x: Value) -> Value:
+    """The log of what is left out of a table; without data, of what will be."""
+    data, log = model.data_of(test), model.settings(test)["skip"]
+    if isinstance(data, TableData):
+        return skip_option.changed(log, x, data.place(), data.named)
+    changed = skip_option.changed(log, x, (0, 0), lambda texts: [NULL_J.v] * len(texts))
+    if data.there:
+        skip_option.check_unset(changed, "test" if test else "train")
+    return changed
 
 
 def _check_meaning(data: Data, name: str, call: str) -> None:
@@ -370,7 +377,7 @@ def test(x: Value) -> Value:
 # ------------------------------------------------------------------ data
 
 
-def _model_of(x: Value, call: str) -> Model:
+def model_of(x: Value, call: str) -> Model:
     """The model of a call that accepts nothing else."""
     h = handle(x)
     if not isinstance(h, ModelHandle):
@@ -423,7 +430,7 @@ def _side(x: Value, test: bool, target: bool, call: str) -> Value:
 
 
 def _size(x: Value, test: bool, call: str) -> int | Special:
-    data = _model_of(x, call).data_of(test)
+    data = model_of(x, call).data_of(test)
     if isinstance(data, Source) and data.shown is None:
         n = data.rows()
         return NULL_J if n is None else n
@@ -501,85 +508,3 @@ both(
     _M + "q)data(m;til 5);\nq)datasize m\n5",
 )
 # fmt: on
-
-
-# ------------------------------------------------------------------ batches
-
-
-@behaviour("batch", ModelHandle)
-def _batch(h: ModelHandle) -> bool:
-    return next_batch(h.obj, False)
-
-
-@api("testbatch", "testbatch m", effect="changes")
-def testbatch(x: Value) -> Value:
-    """Show the next batch of a model's test data in place: 1b for each batch, then 0b, when the data is whole again.
-
-    q)m:model(module`identity;loss`mse;opt`sgd)
-    q)test(m;`batchsize;5)
-    q)test(m;til 10);
-    q)while[testbatch m;show evaluate m]
-    0 1 2 3 4
-    5 6 7 8 9
-    """
-    return next_batch(_model_of(x, "testbatch"), True)
-
-
-@behaviour("restore", ModelHandle)
-def _restored(h: ModelHandle) -> int | Special:
-    if isinstance(h.obj.data, Source):
-        h.obj.data.at = 0
-    return restore(h.obj.data)
-
-
-@api("testrestore", "testrestore m", effect="changes")
-def testrestore(x: Value) -> Value:
-    """Restore a model's test data to its full size; returns its size along the first dimension.
-
-    q)m:model(module`identity;loss`mse;opt`sgd)
-    q)test(m;til 10);
-    q)testrestore m
-    10
-    """
-    return restore(_model_of(x, "testrestore").testdata)
-
-
-both(
-    "batchinit",
-    "testinit",
-    lambda x, test, call: begin(_model_of(x, call), test),
-    " m",
-    "Restart a model's training data: whole, and shuffled if set; returns the number of batches.",
-    "Restart a model's test data; returns the number of batches.",
-    _M + "q)batchinit m\n-1",
-    held=True,
-    effect="changes",
-)
-
-
-@behaviour("shuffle", ModelHandle)
-def _shuffled(h: ModelHandle) -> Value:
-    shuffle(h.obj)
-    return NIL
-
-
-@api("unshuffle", "unshuffle m", held=True, effect="changes")
-def unshuffle(x: Value) -> Value:
-    """Restore a model's training data to its original order.
-
-    q)m:model(module`identity;loss`mse;opt`sgd)
-    q)train(m;til 7);
-    q)shuffle m
-    q)unshuffle m
-    q)return input m
-    0 1 2 3 4 5 6
-    """
-    h = handle(x)
-    if not isinstance(h, ModelHandle):
-        raise QError(f"unshuffle: requires model argument, given {kname(x)}")
-    data = h.obj.data
-    restore(data)
-    if data.order is not None:
-        reorder(data, torch.argsort(data.order))
-        data.order = None
-    return NIL

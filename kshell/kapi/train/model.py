@@ -25,6 +25,7 @@ from kshell.kapi.base.handles import (
     lendings,
     model_handle,
 )
+from kshell.kapi.base.random_state import states
 from kshell.kapi.func.autocast import casting
 from kshell.kapi.loss import losses
 from kshell.kapi.loss.given import loss_of, on_output
@@ -38,7 +39,7 @@ from kshell.kapi.tensor.gradients import drop_gradient, zero_gradient
 from kshell.kapi.tensor.handle_api import bytes_of, counted, elements_of
 from kshell.kapi.train.options import OPTIONS, Settings, TrainSettings
 from kshell.values.base.build import string, symdict
-from kshell.values.base.core import NIL, Dict, List, Value, sym, sym_vec
+from kshell.values.base.core import NIL, NULL_J, Dict, List, Value, sym, sym_vec
 from kshell.values.base.match import match
 
 if TYPE_CHECKING:
@@ -83,6 +84,10 @@ class Data:
                 f"{setup}(m;loader)",
                 says=(call,),
             )
+
+    def position(self, s: Settings) -> dict[str, int | None] | None:
+        """The place in a pass from which a run goes on, by numbers; None of data that has none."""
+        return None
 
     def tensors(self) -> list[Any]:
         """All tensors on both sides."""
@@ -258,20 +263,20 @@ def _release(h: ModelHandle) -> None:
 
 
 def describe(m: Model, every: bool, state: bool) -> Dict:
-    """The definition or, with `state`, the state of a model: that of each part, and its options."""
-    names = ["module", "loss", "optimizer", "train", "test"]
-    return Dict(
-        sym_vec(names),
-        List(
-            [
-                definition(m.module, every, state),
-                losses.definition(m.loss, every),
-                optimizer_definition(m.optimizer, every, state),
-                shown(m.train, every),
-                shown(m.test, every),
-            ]
-        ),
-    )
+    """The definition or, with `state`, the state of a model: that of each part, its options and, if its data is a
+    table, the place in the pass."""
+    parts: dict[str, Value] = {
+        "module": definition(m.module, every, state),
+        "loss": losses.definition(m.loss, every),
+        "optimizer": optimizer_definition(m.optimizer, every, state),
+        "train": shown(m.train, every),
+        "test": shown(m.test, every),
+    }
+    place = m.data.position(m.train) if state else None
+    if place is not None:
+        numbers = [NULL_J if number is None else number for number in place.values()]
+        parts["place"] = symdict([*place, "generator"], [*numbers, states()])
+    return Dict(sym_vec(list(parts)), List(list(parts.values())))
 
 
 def _view(cls: type[KHandle], obj: Any) -> Any:

@@ -37,6 +37,7 @@ class Settings(TypedDict):
     transform: Value
     metric: Value
     callback: Value
+    skip: Value
 
 
 class TrainSettings(Settings):
@@ -236,6 +237,20 @@ OPTIONS = (
         "loss; and metrics, those of the option `metric`. An error in it ends the run, after the step.",
         'q)train(m;`callback;{-1 string[x`batch]," of ",string x`batches})\n'
         "q)run(m;70 2#1e;70 1#1e);\n1 of 3\n2 of 3\n3 of 3",
+        True,
+    ),
+    TrainOption(
+        "skip",
+        "texts",
+        NIL,
+        NIL,
+        "Rows of a table that are left out: a query that names them, or its condition; `[]` for none.\n\nA text is "
+        "added to those that were given before. It reads as a table with a row for each: time, the epoch and batch at "
+        "which it was given, the number of rows that it names, query. A part of that table in its place undoes the "
+        "others. "
+        "Batches keep their order and numbers, and are smaller by such rows.",
+        'q)t:([]a:til 70;b:70#1e;y:70#0e)\nq)train(m;t);\nq)train(m;`skip;"select from t where a in 3 7")\n'
+        "q)exec rows from train(m;`skip)\n,2\nq)datasize m\n68",
         True,
     ),
     TrainOption(

@@ -6,7 +6,7 @@ user's functions, and nothing is read back from the device before the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ from kshell.kapi.module.forward import (
 from kshell.kapi.module.named_inputs import Inputs, by_name
 from kshell.kapi.tensor.batch_view import count
 from kshell.kapi.train import sources
-from kshell.kapi.train.batches import begin, define
+from kshell.kapi.train.batches import begin, define, is_together
 from kshell.kapi.train.data import both
 from kshell.kapi.train.model import Data, Model, parts_of
 from kshell.kapi.train.options import Settings
@@ -39,7 +39,6 @@ from kshell.kapi.train.records import Record
 from kshell.kapi.train.table_data import TableData
 from kshell.kapi.train.trainer import Trainer, calculator, carried
 from kshell.kapi.train.user_parts import callback_of, metrics_of, transform_of
-from kshell.parallel import group
 from kshell.values.base.core import Value, sym_names
 from kshell.values.session.context import running, warn_once
 from kshell.values.session.interrupts import PENDING, stop_here
@@ -50,13 +49,13 @@ if TYPE_CHECKING:
 
 
 def batches_of(
-    call: str, data: Data, s: Settings, m: Module
+    call: str, data: Data, s: Settings, m: Module, grad: bool
 ) -> Iterator[tuple[list[Any], list[Any]]]:
     """The inputs and targets of each batch for this task, after the option `transform`; of arrays they are views or, if
     the module is on another device than the data, copies there, one batch at a time."""
     change = transform_of(s["transform"])
     if isinstance(data, sources.Source):
-        yield from sources.batches(call, data, s, m, change)
+        yield from sources.batches(call, data, s, m, change, data.at, is_together(m, grad))
     elif change is None:
         yield from _of_arrays(call, data, s, m)
     else:
@@ -96,29 +95,32 @@ def _of_arrays(
 
 def _agreed(call: str, model: Model, data: Data, s: Settings, grad: bool) -> None:
     """If all processes compute with the module together: do they have the same number of batches?"""
-    if not group.joined():
-        return
-    if parallel.around.together(model.module, grad):
+    if is_together(model.module, grad):
         updates = [("batches of an update", str(model.train["accumulate"]))] if grad else []
         parallel.meet.meet(
-            call, parallel.meet.told(("numbers of batches", str(_expected(data, s))), *updates)
+            call,
+            parallel.meet.told(("numbers of batches", str(_expected(data, s, True))), *updates),
         )
 
 
-def _expected(data: Data, s: Settings) -> int | None:
+def _expected(data: Data, s: Settings, together: bool) -> int | None:
     """The number of batches for this task; None if it is not known."""
+    start, tasks = 0, s["tasks"]
     if isinstance(data, sources.Source):
         n = data.length(s)
         if n is None:
             return None
+        start = data.at
+        if together and isinstance(data, TableData):
+            n = start - (start - n) // tasks * tasks  # so that all have as many
     else:
         n = count(data.n, min(s["batchsize"] or data.n, data.n), s["droplast"]) if data.n > 0 else 0
-    return len(range(s["task"], n, s["tasks"]))
+    return start // tasks + len(range(start + s["task"], n, tasks))
 
 
-def _task(call: str, data: Data, s: Settings) -> Task:
+def _task(call: str, data: Data, s: Settings, together: bool) -> Task:
     """The batches for this task, with a progress line."""
-    return Task(call, _expected(data, s), "batches")
+    return Task(call, _expected(data, s, together), "batches")
 
 
 def _record(s: Settings) -> Record:
@@ -130,8 +132,8 @@ def _state(done: int, total: int | None, loss: Any, record: Record) -> dict[str,
     return {"batch": done, "batches": total, "loss": loss, "metrics": record.last()}
 
 
-def _train(model: Model) -> Value:
-    """One pass over the training data."""
+def _train(model: Model, kept: bool) -> Value:
+    """One pass over the training data, which is `kept` if the pass fails."""
     s = model.train
     begin(model, False)
     record, told = _record(s), callback_of(s["callback"])
@@ -140,18 +142,20 @@ def _train(model: Model) -> Value:
 
     def loop() -> None:
         output: Any = None
-        batches = batches_of("run", model.data, s, model.module)
-        work = _task("run", model.data, s)
+        batches = batches_of("run", model.data, s, model.module, True)
+        work = _task("run", model.data, s, is_together(model.module, True))
         table = model.data if isinstance(model.data, TableData) else None
         done = 0 if table is None else table.at // s["tasks"]  # of a pass that goes on
         began = clock()
-        trainer.total = work.total
+        trainer.total, trainer.done = work.total, done
+        if kept:
+            trainer.number = _numbering(model.data, s, trainer)
         while several := list(islice(batches, s["accumulate"])):
             made = trainer.update(several, output, record.note)
             output, loss = made[-1]
             done = trainer.done = done + len(several)
             if table is not None:
-                table.at = done * s["tasks"]
+                table.at = table.reached
             if told is not None:
                 told(_state(done, work.total, _mean([found for _, found in made]), record))
             if clock() >= work.line.due:
@@ -170,6 +174,16 @@ def _train(model: Model) -> Value:
         trainer.end()
     record.log("run")
     return record.result(s)
+
+
+def _numbering(data: Data, s: Settings, trainer: Trainer) -> Callable[[int, int], int] | None:
+    """The number by which `batch` shows batch i of the n of an update."""
+    task, tasks = s["task"], s["tasks"]
+    if isinstance(data, TableData):
+        return lambda i, n: data.reached - tasks * (n - i) + task
+    if isinstance(data, sources.Source) and data.own:
+        return None
+    return lambda i, n: (trainer.done + i) * tasks + task
 
 
 def _so_far(record: Record, loss: Any, table: TableData | None, seconds: float) -> dict[str, float]:
@@ -193,9 +207,9 @@ def _test(model: Model) -> Value:
 
     def loop() -> None:
         output: Any = None
-        work = _task("testrun", model.testdata, s)
+        work = _task("testrun", model.testdata, s, is_together(model.module, False))
         for done, (inputs, targets) in enumerate(
-            batches_of("testrun", model.testdata, s, model.module)
+            batches_of("testrun", model.testdata, s, model.module, False)
         ):
             with cast():
                 output = forward(model.module, carried(inputs, output, s))
@@ -239,11 +253,11 @@ def _ran(model: Model, given: Sequence[Value], test: bool, call: str) -> Value:
                 f"the model has no {kind} data, expecting {setup}(m;inputs;targets) before, or "
                 f"{call}(m;inputs;targets)",
             )
-        return _test(model) if test else _train(model)
+        return _test(model) if test else _train(model, True)
     old = model.data_of(test)
     try:
         define(model, given, test, call)
-        return _test(model) if test else _train(model)
+        return _test(model) if test else _train(model, False)
     except BaseException:  # data is not kept if no run has completed with it
         model.put_data(old, test)
         raise

@@ -39,13 +39,14 @@ class Source(Data):
     """Data from a Python object or a q function. `given` is what the user gave for it; `own` says that it makes batches
     itself, so that the options about them have no meaning."""
 
-    __slots__ = ("at", "given", "obj", "steps", "what")
+    __slots__ = ("at", "given", "obj", "reached", "steps", "what")
     own = True
 
     def __init__(self, given: Value, obj: Any, what: str) -> None:
         super().__init__()
         self.given, self.obj, self.what = given, obj, what
         self.at = 0  # the batch, of all tasks', that a pass begins with: above 0 if it goes on
+        self.reached = 0  # the first batch after those that have been given
         # the rest of the pass of which a batch is shown
         self.steps: Iterator[tuple[list[Any], list[Any]]] | None = None
 
@@ -71,10 +72,27 @@ class Source(Data):
         """Begin a pass: an iterator over its batches."""
         return iter(self.obj)
 
-    def begin(self, call: str, s: Settings) -> Iterator[Any]:
-        """`open`, where Python may run."""
+    def begin(self, call: str, s: Settings, at: int) -> Iterator[Any]:
+        """`open`, where Python may run; what has batches by number begins with the batch `at`."""
         opened: Iterator[Any] = guarded(f"{call}: {self.what}", self.open, s)
         return opened
+
+    def numbered(self, call: str, s: Settings, n: int) -> Any:
+        """The batch with a number in the present pass; None if there are not so many."""
+        raise CallError(
+            call,
+            f"{self.what} gives its batches one after the other, none by its number",
+            given=SAID,
+        )
+
+    def is_empty(self, batch: Any) -> bool:
+        """Is it a batch of which all rows are left out?"""
+        return False
+
+    def shared(self, batches: Iterator[tuple[int, Any]], s: Settings) -> Iterator[tuple[int, Any]]:
+        """The batches, of which each task of several that compute together gets the same number, as far as that can be
+        had."""
+        return batches
 
     def again(self) -> bool:
         """Can there be another pass?"""
@@ -121,7 +139,7 @@ class Asked(Source):
     def length(self, s: Settings) -> int | None:
         return None
 
-    def begin(self, call: str, s: Settings) -> Iterator[Any]:
+    def begin(self, call: str, s: Settings, at: int) -> Iterator[Any]:
         return self.open(s)
 
     def open(self, s: Settings) -> Iterator[Any]:
@@ -142,12 +160,26 @@ class Items(Source):
         size = len(self.obj)
         return count(size, min(s["batchsize"] or size, size), s["droplast"]) if size else 0
 
-    def open(self, s: Settings) -> Iterator[Any]:
+    def begin(self, call: str, s: Settings, at: int) -> Iterator[Any]:
+        opened: Iterator[Any] = guarded(f"{call}: {self.what}", self._from, s, at)
+        return opened
+
+    def _from(self, s: Settings, at: int) -> Iterator[Any]:
+        for i in range(at, self.length(s) or 0):
+            yield self._at(i, s)
+
+    def numbered(self, call: str, s: Settings, n: int) -> Any:
+        if n >= (self.length(s) or 0):
+            return None
+        return guarded(f"{call}: batch {n + 1} of {self.what}", self._at, n, s)
+
+    def _at(self, i: int, s: Settings) -> Any:
         size = len(self.obj)
         width = min(s["batchsize"] or size, size)
-        order = range(size) if self.order is None else self.order.tolist()
-        for i in range(self.length(s) or 0):
-            yield self._batch(order[i * width : (i + 1) * width])
+        rows = range(i * width, min((i + 1) * width, size))
+        return self._batch(
+            rows if self.order is None else self.order[rows.start : rows.stop].tolist()
+        )
 
     def _batch(self, rows: Sequence[int]) -> Any:
         many = getattr(self.obj, "__getitems__", None)
@@ -305,18 +337,26 @@ _WORKER = re.compile(r"^Caught \w+ in (.+? process \d+)\.\nOriginal Traceback")
 
 
 def batches(
-    call: str, source: Source, s: Settings, m: Module, change: Callable[[Any], Any] | None
+    call: str,
+    source: Source,
+    s: Settings,
+    m: Module,
+    change: Callable[[Any], Any] | None,
+    start: int,
+    together: bool = False,
 ) -> Iterator[tuple[list[Any], list[Any]]]:
-    """The inputs and targets of each batch for this task. `change` is applied to each batch as it came."""
+    """The inputs and targets of each batch for this task, beginning with batch `start`. `change` is applied to each
+    batch as it came. Tasks whose processes compute `together` get the same number of batches of a table."""
     reader = Reader(m, call)
-    opened = source.begin(call, s)
-    empty = True
-    for i in range(source.at, sys.maxsize):
-        batch = _next(call, source, opened, i)
-        if batch is _END:
-            break
+    opened = source.begin(call, s, start)
+    found: Iterator[tuple[int, Any]] = _numbered(call, source, opened, start)
+    if together:
+        found = source.shared(found, s)
+    empty, task, tasks = True, s["task"], s["tasks"]
+    for i, batch in found:
         empty = False
-        if i % s["tasks"] == s["task"]:
+        if (i - start) % tasks == task and not source.is_empty(batch):
+            source.reached = i - task + tasks
             yield reader.read(batch if change is None else change(batch))
     if empty and not source.again():
         raise CallError(
@@ -324,6 +364,17 @@ def batches(
             f"{source.what} has ended: it gives its batches once, a generator function begins anew with each run",
             says=(call,),
         )
+
+
+def _numbered(
+    call: str, source: Source, opened: Iterator[Any], start: int
+) -> Iterator[tuple[int, Any]]:
+    """The batches as they come, each with its number in the pass."""
+    for i in range(start, sys.maxsize):
+        batch = _next(call, source, opened, i)
+        if batch is _END:
+            return
+        yield i, batch
 
 
 def _next(call: str, source: Source, opened: Iterator[Any], i: int) -> Any:

@@ -2,69 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import CallError
-from kshell.kapi.base.args import long_of, name_of, names_of, number_of, unknown
-from kshell.kapi.base.convert import default_dtype, kname
-from kshell.kapi.base.lazy_torch import torch
-from kshell.kapi.module.api import device_of_module, tensors_of_module
+from kshell.kapi.module.api import device_of_module
 from kshell.kapi.tables.ahead import Ahead
-from kshell.kapi.tables.columns import DROP, ERROR, Columns
-from kshell.kapi.tables.opening import parts_of_path, parts_of_table
+from kshell.kapi.tables.columns import Vocabulary
+from kshell.kapi.tables.holes import Rows, batches
 from kshell.kapi.tables.order import Order
-from kshell.kapi.tables.parts import ROWS
-from kshell.kapi.tables.queries import Query, Selected
-from kshell.kapi.tables.rows import Rows as TableRows
-from kshell.kapi.tables.splits import TEST, TRAIN, Side, Split, side_of, split_of
-from kshell.kapi.tables.weights import Weights
+from kshell.kapi.tables.rounds import in_rounds
+from kshell.kapi.tables.splits import TEST, TRAIN
 from kshell.kapi.tensor.batch_view import count
 from kshell.kapi.train.options import Settings
+from kshell.kapi.train.skip_option import skipped
 from kshell.kapi.train.sources import Source
+from kshell.kapi.train.table_options import TESTS, options_given
+from kshell.kapi.train.table_reading import Given, Reading
 from kshell.values.base.build import symdict
-from kshell.values.base.core import Dict, Sym, Table, Value, seq_items, sym, sym_vec, text_of
+from kshell.values.base.core import Sym, Table, Value, sym, sym_vec, text_of
 from kshell.values.base.narrow import is_text
 
 if TYPE_CHECKING:
-    from torch import Tensor
     from torch.nn import Module
 
-AHEAD = 2  # windows that are made ahead of the steps
 WAITS = 0.2  # the share of the time from which on waiting for rows is worth a warning
 LONG = 3.0  # seconds of a pass from which on it is
-Rows = tuple["Tensor", "Tensor | None"]
-
-
-class Given(NamedTuple):
-    """What the user gave: a table or a path, the text of a query, options. `name` is that of a table of a database,
-    if not the query says it."""
-
-    source: Value
-    query: str | None
-    options: dict[str, Value]
-    name: str | None = None
 
 
 class TableData(Source):
-    """The rows of a table. `seed` is that of their order, None for the table's own; `epoch` counts the orders."""
+    """The rows of a table. `seed` is that of their order, None for the table's own; `epoch` counts the passes, or the
+    orders as long as they are not mixed anew."""
 
-    __slots__ = ("_read", "epoch", "feed", "module", "seed", "table")
+    __slots__ = ("_read", "epoch", "feed", "module", "seed", "settings", "table", "words")
     own = False
 
     def __init__(self, table: Given, m: Module | None, what: str) -> None:
         super().__init__(table.source, None, what)
         self.table, self.module = table, m
+        self.settings: Settings | None = None  # those of its model
         self._read: Reading | None = None
+        self.words: Vocabulary = {}  # those that its model knows already
         self.feed: Ahead[Rows] | None = None  # of the present pass
         self.seed: int | None = None
         self.epoch = 0
 
     def reading(self, call: str) -> Reading:
         """How it is read: made on first use, since a query of a snapshot's is evaluated when it is asked for."""
+        texts = [] if self.settings is None else skipped(self.settings["skip"])
         if self._read is None:
             assert self.module is not None
-            self._read = Reading(self.table, self.module, call)
+            self._read = Reading(self.table, self.module, call, texts, self.words)
+        self._read.leave_out(texts, call)
         return self._read
 
     @property
@@ -72,18 +61,40 @@ class TableData(Source):
         """Are the rows of a pass drawn, by weight?"""
         return "weight" in self.table.options
 
+    def place(self) -> tuple[int, int]:
+        """The pass, and its batch that comes next."""
+        return self.epoch, self.at
+
+    def position(self, s: Settings) -> dict[str, int | None]:
+        return {
+            "epoch": self.epoch,
+            "batch": self.at,
+            "seed": self.seed,
+            "batchsize": s["batchsize"],
+        }
+
+    def named(self, texts: Sequence[str]) -> list[int]:
+        """How many rows each of some queries names, which are left out from now on."""
+        counts = self.reading("skip").leave_out(texts, "skip")
+        self.hide()
+        return counts
+
+    def known(self) -> Vocabulary:
+        """The vocabulary that has been read from the columns, or given."""
+        return {} if self._read is None else self._read.columns.vocabulary
+
     def learned(self) -> dict[str, Value]:
         """The vocabulary as an option, if there is one that has been read from the columns."""
-        found = None if self._read is None else self._read.columns.vocabulary
+        found = self.known()
         if not found:
             return {}
         return {"vocabulary": symdict(list(found), [sym_vec(words) for words in found.values()])}
 
     def rows(self) -> int | None:
-        return self.reading("train").rows()
+        return self.reading("train").kept()
 
     def length(self, s: Settings) -> int | None:
-        n = self.rows()
+        n = self.reading("train").rows()
         if n is None:
             return None
         return count(n, min(s["batchsize"] or n, n), s["droplast"]) if n else 0
@@ -96,22 +107,36 @@ class TableData(Source):
         self.seed = seed
         self.epoch += 1
 
-    def begin(self, call: str, s: Settings) -> Iterator[Any]:
-        reading = self.reading(call)
-        order = None if self.seed is None else Order(self.seed, self.epoch, reading.window)
-        width = s["batchsize"]
-        windows = reading.windows(order, self.at * width)
+    def begin(self, call: str, s: Settings, at: int) -> Iterator[Any]:
+        reading, width = self.reading(call), s["batchsize"]
+        windows = reading.windows(self._order(reading), at * width)
         feed = self.feed = Ahead(map(self._locked, windows), reading.ahead)
         reading.bytes = reading.made = 0
-        return _batches(feed, width, s["droplast"])
+        return batches(feed, width, s["droplast"])
+
+    def is_empty(self, batch: Any) -> bool:
+        return not len(batch[0])
+
+    def shared(self, batches: Iterator[tuple[int, Any]], s: Settings) -> Iterator[tuple[int, Any]]:
+        return in_rounds(batches, s["task"], s["tasks"]) if s["tasks"] > 1 else batches
+
+    def _order(self, reading: Reading) -> Order | None:
+        return None if self.seed is None else Order(self.seed, self.epoch, reading.window)
+
+    def numbered(self, call: str, s: Settings, n: int) -> Any:
+        reading, width, total = self.reading(call), s["batchsize"], self.length(s)
+        if n >= (1 if not width else n + 1 if total is None else total):
+            return None
+        windows = reading.windows(self._order(reading), n * width)
+        return next(batches(windows, width, s["droplast"]), None)
 
     def _locked(self, rows: Rows) -> Rows:
         """The rows in page-locked memory if the module is on a GPU, which copies from there while it computes."""
         assert self.module is not None
         if device_of_module(self.module).type != "cuda":
             return rows
-        x, y = rows
-        return x.pin_memory(), None if y is None else y.pin_memory()
+        x, y, kept = rows
+        return x.pin_memory(), None if y is None else y.pin_memory(), kept
 
     def progress(self, seconds: float) -> dict[str, float]:
         """What the progress line says of reading: rows a second, megabytes, the share of the time that steps wait."""
@@ -130,318 +155,27 @@ class TableData(Source):
         return f"{share:.0%} of the time went into waiting for rows of {self.what}: {self._read.advice()}"
 
 
-class Reading:
-    """A table as it is read: its rows, how they become tensors, and how many together."""
-
-    def __init__(self, table: Given, m: Module, call: str) -> None:
-        options = table.options
-        query = None if table.query is None else Query(table.query, call)
-        if isinstance(table.source, Table):
-            parts = parts_of_table(table.source, call)
-        else:
-            assert isinstance(table.source, Sym)
-            names = [table.name] if table.name else [] if query is None else query.named
-            parts = parts_of_path(table.source.s[1:], names, call)
-        self.what = parts.what
-        self.made = self.bytes = 0  # rows and bytes of tensors of a pass, so far
-        rows = self._all = Selected(parts, query)
-        place, first = _first(rows, call)
-        weight = _column(options, "weight", first, call)
-        self._selected, split = _side(rows, first, options, call)
-        named = {weight, *(() if split is None else split.columns)}
-        self.columns = _columns(first, named, options, m, call)
-        if split is None or not split.by_all:
-            rows.only({*self.columns.inputs, *self.columns.targets, *named})
-        given = options.get("vocabulary")
-        if given is not None:
-            self.columns.vocabulary = _vocabulary(given, call)
-        elif self.columns.has_words(first):
-            for i in range(len(rows)):
-                self.columns.learn(rows.taken(i)[0])
-        if self._selected is rows:
-            self._made(first, rows.parts.where(place))
-        else:
-            self._read(place)
-        self._weights = (
-            None if weight is None or call in _TESTS else Weights(self._selected, weight, call)
-        )
-        self.window = _least_one(options, "window", ROWS, call)
-        self.ahead = _least_one(options, "ahead", AHEAD, call)
-
-    def _read(self, i: int) -> Rows | None:
-        """The rows of a part as tensors; None if there are none."""
-        table, at = self._selected.taken(i)
-        return self._made(table, self._selected.parts.where(i), at) if len(table) else None
-
-    def _made(self, table: Table, where: str, at: Any = None) -> Rows:
-        x, y = self.columns.tensors(table, where, at)
-        self.made += len(x)
-        self.bytes += x.nbytes + (0 if y is None else y.nbytes)
-        return x, y
-
-    def advice(self) -> str:
-        """What makes reading faster."""
-        return self._all.advice()
-
-    def _rows_of(self, i: int) -> int | None:
-        """The number of rows of a part; None if only reading it tells."""
-        return None if self.columns.nulls == DROP else self._selected.rows_of(i)
-
-    def rows(self) -> int | None:
-        """The number of all rows; None if only reading them tells."""
-        if self.columns.nulls == DROP:
-            return None
-        return self._selected.rows() if self._weights is None else self._weights.n
-
-    def windows(self, order: Order | None, skip: int) -> Iterator[Rows]:
-        """The rows of the table after the first `skip`, as many together as are mixed. What is skipped is not read, as
-        far as the numbers of rows are known."""
-        if order is not None and self._selected.free and self.columns.nulls != DROP:
-            yield from self._anywhere(order, skip)
-            return
-        if order is not None and self._weights is not None:
-            yield from self._drawn(self._weights, order, skip)
-            return
-        n = len(self._selected)
-        window: list[int] = []
-        parts: list[int] = list(range(n)) if order is None else order.parts(n)
-        number = have = 0
-        read: list[Rows] = []
-        for place, i in enumerate(parts):
-            known = self._rows_of(i)
-            if known is None:
-                found = self._read(i)
-                known = 0 if found is None else len(found[0])
-                read += [] if found is None else [found]
-            else:
-                window.append(i)
-            have += known
-            is_last = place == n - 1
-            if not have or (order is not None and have < order.window and not is_last):
-                continue
-            if skip >= have:
-                skip -= have
-            else:
-                rows = read or [found for j in window if (found := self._read(j)) is not None]
-                mixed = _joined(rows) if order is None else _mixed(rows, order.rows(number, have))
-                yield _cut(mixed, skip, have) if skip else mixed
-                skip = 0
-            window, read, have, number = [], [], 0, number + 1
-
-    def _anywhere(self, order: Order, skip: int) -> Iterator[Rows]:
-        """The rows of a table of which each can be read alone, in a random order of all, a part's number together."""
-        step = self._selected.parts.rows(0) or 1
-        weights = self._weights
-        rows = order.rows(0, self.rows() or 0) if weights is None else weights.anywhere(order)
-        rows = rows[skip:]
-        for start in range(0, len(rows), step):
-            at = rows[start : start + step]
-            table = self._selected.read_at(at)
-            yield self._made(table, self.what, self._selected.places(at))
-
-    def _drawn(self, weights: Weights, order: Order, skip: int) -> Iterator[Rows]:
-        """The rows of a pass that are drawn by weight, after the first `skip`."""
-        for number, draws in enumerate(weights.windows(order)):
-            have = sum(draw.rows for draw in draws)
-            if self.columns.nulls != DROP and skip >= have:
-                skip -= have
-                continue
-            rows = []
-            for draw in draws:
-                table, at = weights.taken(order, draw)
-                rows.append(self._made(table, self._selected.parts.where(draw.part), at))
-            have = sum(len(x) for x, _ in rows)
-            if skip < have:
-                mixed = _mixed(rows, order.rows(number, have))
-                yield _cut(mixed, skip, have) if skip else mixed
-            skip = max(0, skip - have)
-
-
-def _first(rows: Selected, call: str) -> tuple[int, Table]:
-    """The first part that has rows, and these."""
-    for i in range(len(rows)):
-        table, _ = rows.taken(i)
-        if len(table):
-            return i, table
-    raise CallError(call, expected="rows", given=f"none in {rows.parts.what}")
-
-
-def _mixed(rows: Sequence[Rows], order: Any) -> Rows:
-    x, y = _joined(rows)
-    at = torch.from_numpy(order)
-    return x[at], None if y is None else y[at]
-
-
-def _joined(rows: Sequence[Rows]) -> Rows:
-    if len(rows) == 1:
-        return rows[0]
-    targets = [y for _, y in rows if y is not None]
-    return torch.cat([x for x, _ in rows]), torch.cat(targets) if targets else None
-
-
-def _cut(rows: Rows, start: int, end: int) -> Rows:
-    x, y = rows
-    return x[start:end], None if y is None else y[start:end]
-
-
-def _batches(windows: Ahead[Rows], width: int, droplast: bool) -> Iterator[Any]:
-    """Batches of so many rows, 0 for all, across the ends of windows."""
-    rest: list[Rows] = []
-    have = 0
-    for rows in windows:
-        start, n = 0, len(rows[0])
-        if have or not width:
-            start = n if not width else min(width - have, n)
-            rest.append(_cut(rows, 0, start))
-            have += start
-            if have == width:
-                yield _joined(rest)
-                rest, have = [], 0
-        while n - start >= width > 0:
-            yield _cut(rows, start, start + width)
-            start += width
-        if start < n:
-            rest.append(_cut(rows, start, n))
-            have += n - start
-    if have and not (droplast and width):
-        yield _joined(rest)
-
-
-# ------------------------------------------------------------------ what the user gives
-
-_OPTIONS = ("x", "y", "nulls", "window", "ahead", "vocabulary", "weight", "split", "side")
-_TESTS = (
-    "test",
-    "testrun",
-    "testdata",
-)  # calls that set data for testing, of which each row comes once
-
-
 def is_table(x: Value) -> bool:
     """Is this argument data that is a table: a table, or the path of one?"""
     return x.__class__ is Table or (x.__class__ is Sym and x.s.startswith(":"))
 
 
-def table_data(given: Sequence[Value], m: Module, call: str) -> TableData:
-    """Data from (table[;query][;options])."""
+def table_data(
+    given: Sequence[Value], m: Module, settings: Settings, words: Vocabulary, call: str
+) -> TableData:
+    """Data from (table[;query][;options]). `words` are those that the model knows, by column: others are added to them
+    by data for training, and are errors in data for testing."""
     rest = list(given[1:])
     text = text_of(rest.pop(0)) if rest and is_text(rest[0]) else None
-    options = _options(rest.pop(0) if rest else None, call)
+    options = options_given(rest.pop(0) if rest else None, call)
     if rest:
         raise CallError(call, expected="(table;query;options)", given=f"{len(given)} arguments")
     if "split" in options:
-        options.setdefault("side", sym(TEST if call in _TESTS else TRAIN))
+        options.setdefault("side", sym(TEST if call in TESTS else TRAIN))
     data = TableData(Given(given[0], text, options), m, "")
+    data.settings, data.words = settings, words
     reading = data.reading(call)
     data.what = reading.what
-    if call in _TESTS and options.pop("weight", None) is not None:
+    if call in TESTS and options.pop("weight", None) is not None:
         options |= {"x": sym_vec(reading.columns.inputs), "y": sym_vec(reading.columns.targets)}
     return data
-
-
-def _options(x: Value | None, call: str) -> dict[str, Value]:
-    if x is None:
-        return {}
-    names = names_of(x.k) if x.__class__ is Dict else None
-    if names is None:
-        raise CallError(call, expected="a dictionary of options by name", given=kname(x))
-    for name in names:
-        if name not in _OPTIONS:
-            raise unknown(f"unrecognized {call} option of a table: ", name, _OPTIONS)
-    assert isinstance(x, Dict)
-    return dict(zip(names, seq_items(x.v), strict=True))
-
-
-def _least_one(options: dict[str, Value], name: str, usual: int, call: str) -> int:
-    given = options.get(name)
-    if given is None:
-        return usual
-    number = long_of(given)
-    if number is None or number < 1:
-        raise CallError(call, at=name, expected="a number of at least one", given=kname(given))
-    return number
-
-
-def _column(options: dict[str, Value], name: str, table: Table, call: str) -> str | None:
-    """The column that an option names."""
-    given = options.get(name)
-    if given is None:
-        return None
-    column = name_of(given)
-    if column is None:
-        raise CallError(call, at=name, expected="the name of a column", given=kname(given))
-    if column not in table.names:
-        raise unknown(f"{name}: no column ", column, table.names)
-    return column
-
-
-def _side(
-    rows: Selected, first: Table, options: dict[str, Value], call: str
-) -> tuple[TableRows, Split | None]:
-    """The rows on a side of a split, and the split, if there is one."""
-    given, side = options.get("split"), options.get("side")
-    if given is None:
-        if side is not None:
-            raise CallError(call, at="side", expected="the option split with it", given=kname(side))
-        return rows, None
-    split = split_of(given, first.names, call)
-    piece, others = side_of(sym(TRAIN) if side is None else side, split, call)
-    return Side(rows, split, piece, others), split
-
-
-def _columns(
-    table: Table, left_out: Set[str | None], options: dict[str, Value], m: Module, call: str
-) -> Columns:
-    """Which columns are inputs and targets: what is said, else the last one that is not left out is the target."""
-    usual = [name for name in table.names if name not in left_out]
-    chosen: dict[str, list[str] | None] = {}
-    for side in ("x", "y"):
-        given = options.get(side)
-        names = None if given is None else names_of(given)
-        if given is not None and names is None:
-            raise CallError(call, at=side, expected="names of columns", given=kname(given))
-        for name in names or ():
-            if name not in table.names:
-                raise unknown(f"{side}: no column ", name, table.names)
-        chosen[side] = None if names is None else list(names)
-    x, y = chosen["x"], chosen["y"]
-    if y is None:
-        left = [name for name in usual if name not in (x or ())]
-        y = left[-1:] if x is not None or len(left) > 1 else []
-    if x is None:
-        x = [name for name in usual if name not in y]
-    if not x:
-        raise CallError(
-            call, expected="a column of inputs", given=f"the columns {', '.join(table.names)}"
-        )
-    return Columns(x, y, _nulls(options.get("nulls"), call), _dtype(m))
-
-
-def _nulls(x: Value | None, call: str) -> str | float:
-    if x is None:
-        return ERROR
-    name, number = name_of(x), number_of(x)
-    if name in (DROP, ERROR):
-        return name
-    if number is None:
-        raise CallError(call, at="nulls", expected="`error, `drop or a number", given=kname(x))
-    return float(number)
-
-
-def _vocabulary(x: Value, call: str) -> dict[str, dict[str, int]]:
-    columns = names_of(x.k) if x.__class__ is Dict else None
-    words = [names_of(item) for item in seq_items(x.v)] if isinstance(x, Dict) else []
-    if columns is None or None in words:
-        raise CallError(
-            call, at="vocabulary", expected="a dictionary of symbols by column", given=kname(x)
-        )
-    return {
-        column: {word: i for i, word in enumerate(found or ())}
-        for column, found in zip(columns, words, strict=True)
-    }
-
-
-def _dtype(m: Module) -> Any:
-    """The type of the module's parameters that are no whole numbers."""
-    found = (t.dtype for t in tensors_of_module(m) if t.is_floating_point())
-    return next(found, default_dtype())

@@ -65,6 +65,8 @@ class Trainer:
         # batches until the next update, and all of them: 0 if there is only one, None if that is not known
         self.done = 0
         self.total: int | None = 0
+        # the number by which `batch` shows batch i of the n of an update, if it does
+        self.number: Callable[[int, int], int] | None = None
         self.forward, self.loss = calculator(), on_output(model.loss)
         self.clips = s["clipnorm"] is not NIL or s["clipvalue"] is not NIL
         self.cast = model.cast(False) if s["autocast"].s else None
@@ -103,7 +105,10 @@ class Trainer:
                 with self.cast():
                     out, loss = self._calculate(carried_inputs, targets)
             if self.finite and not torch.isfinite(loss).all():
-                raise QError(self._unusable(loss, len(results)))
+                number = self.number
+                n = None if number is None else number(len(results), len(batches))
+                shown = "" if n is None else f"batch(m;{n}) shows it"
+                raise QError(self._unusable(loss, len(results)), hint=shown)
             part = loss if len(batches) == 1 else loss / len(batches)
             part.backward() if self.scaler is None else self.scaler.backward(part)
             if self.s["sync"] and loss.device.type != "cpu":

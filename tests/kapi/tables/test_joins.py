@@ -80,7 +80,7 @@ def test_one_partition_of_each_table_is_read_at_a_time(s: Session, monkeypatch: 
     days = [i for _, i in opened]
     assert days == sorted(days) and {name for name, _ in opened} == {"trade", "quote"}
     opened.clear()
-    s.run("train(m;`shuffle`shuffleseed;(1b;4));run m")
+    s.run("train(m;`shuffle`shuffleseed;(1b;5));run m")
     days = list(dict.fromkeys(i for _, i in opened))
     assert sorted(days) == [0, 1, 2, 3] and days != [0, 1, 2, 3]
 

@@ -70,6 +70,22 @@ def test_restore_begins_the_pass_anew(tmp_path: Path, whole: tuple[str, str]) ->
     assert run(tmp_path, f"{TABLE}{data}{stop}{count}") == expected
 
 
+@pytest.mark.parametrize("batch", (1, 100))
+@pytest.mark.parametrize("way", ("ckptsave", "state"))
+def test_a_pass_goes_on_from_a_folder_or_a_state(tmp_path: Path, whole: tuple[str, str], batch: int, way: str) -> None:
+    """Weights, the optimizer, the place and the random generators are all there."""
+    data, bits = whole
+    save, load = {
+        "ckptsave": ("ckptsave(`:at;enlist[`m]!enlist m)", "ckptload(`:at;enlist[`m]!enlist m);"),
+        "state": ("`:at set state m", "putstate(m;get`:at);"),
+    }[way]
+    run(tmp_path, f"{TABLE}{data}train(m;`callback;{{if[x[`batch]={batch};{save};exit 0]}})\nrun m;\n")
+    other = TABLE.replace("seed 3", "seed 4")
+    shown = "-1 .Q.s1(state m)[`place;`epoch`batch`seed`batchsize];\n"
+    said = run(tmp_path, f"{other}{data}{load}\n{shown}do[{PASSES};run m];\n{shown}{BITS}").splitlines()
+    assert said == [f"1 {batch} 7 16", f"{PASSES} 0 7 16", bits]
+
+
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(20))
 def test_a_killed_run_goes_on_from_what_it_saved(tmp_path: Path, whole: tuple[str, str], seed: int) -> None:

@@ -17,7 +17,11 @@ WRONG = {
     "train(m;`:nothing)": "train: no table at nothing",
     'train(m;t;"a from t")': 'train: "a from t": from',
     'train(m;t;"2+2")': 'train: expected a query of one table, as "select x,y from t where ...", given "2\\+2"',
-    'train(m;t;"select a,nope from t")': "nope",
+    'train(m;t;"select a,nope from t")': 'train: the table has no column nope, only a, s, b, y \\(given "select a,nope from t"\\)',
+    'run(m;t;"select a,y from t where nope=2")': "run: the table has no column nope, only a, s, b, y",
+    'train(m;t;"select avg nope,first y by s from t")': "train: the table has no column nope, only a, s, b, y",
+    'train(m;([]c:til 30),\'flip(`$"c",/:string til 30)!30#enlist til 30;"select c,c31 from t")':
+        "train: the table has no column c31, only c3, c1, c30|the table has no column c31, only c.* and 27 others",
     'train(m;t;"exec a from t")': "train: expected a query that gives a table",
     'train(m;0#t;"select a,y from t")': "train: expected rows, given none in the table",
     "train(m;t;`windows`x!1 2)": "unrecognized train option of a table: windows",
