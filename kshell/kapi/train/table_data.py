@@ -191,16 +191,16 @@ class Reading:
         elif self.columns.has_words(first):
             for i in range(len(self._selected)):
                 self.columns.learn(self._selected.read(i))
-        self._first(call)
+        self._first(first, call)
         self.window = _least_one(options, "window", ROWS, call)
         self.ahead = _least_one(options, "ahead", AHEAD, call)
 
-    def _first(self, call: str) -> None:
-        """What the columns become, by the first rows that are not left out."""
+    def _first(self, first: Table, call: str) -> None:
+        """What the columns become, by the first rows that are not left out; `first` are those of the first part."""
         for i in range(len(self._selected)):
             at = self._selected.marked(i)
             if at is None or not at.all():
-                self._tensors(i, self._selected.read(i))
+                self._tensors(i, self._selected.read(i) if i else first)
                 return
         raise CallError(call, expected="rows", given=f"none in {self.what} that skip does not name")
 
