@@ -115,7 +115,7 @@ class Rope(nn.Module):
             raise said(ValueError("rope: longrope needs divisors, short and long"))
         self.base, self.dim, self.adjacent, self.scaling = base, dim, adjacent, scaling
         self.factor, self.length, self.low, self.high = factor, length, low, high
-        self.attention, self.short, self.long = attention, tuple(short), tuple(long)
+        self.attention, self.short, self.long = attention, tuple(short or ()), tuple(long or ())
         self._known: tuple[Any, Tensor, Tensor] | None = None  # tables of cosine and sine
 
     def __getstate__(self) -> dict[str, Any]:
