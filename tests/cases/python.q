@@ -190,7 +190,7 @@ type .p.version  / -11h
 .p.each[{[x]};.p.eval"range(3)"]~(::)  / 1b
 .p.each[{x};.p.eval"()"]  / ()
 .p.each[::;.p.eval"(7,8)"]  / 7 8
-named:{[aa;bb]aa+bb}; .p.qeval["lambda f: f.__name__"]named  / "named"
+named:{[aa;bb]aa+bb}; .p.eval["lambda f: f.__name__"][named]`  / "named"
 .p.setconv{`bare}; r:.p.qeval"[1,object()]"; .p.setconv(::); r  / 1\n`bare
 / words for arguments
 `a pykw 1  / pykw[`a;1]

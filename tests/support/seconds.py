@@ -17,7 +17,8 @@ from tests import ROOT
 FILE = ROOT / "tests" / "seconds.txt"
 # seconds that the cases of one test may take in `make test`, on average: of one that takes n times as long one case in n
 # is drawn. 0 draws as if each took no time, to measure them
-BUDGET = float(os.environ.get("KSHELL_BUDGET", "0.5"))
+BUDGET = float(os.environ.get("KSHELL_BUDGET", "0.25"))
+LEAST = 0.25  # seconds of those in the file
 _MEASURED = re.compile(r"^(\d+\.\d\d)s (?:call|setup|teardown) +\S*?(\w+\.py)::(\w+)", re.MULTILINE)
 
 
@@ -37,7 +38,7 @@ def measured(report: str) -> dict[str, float]:
     found: Counter[str] = Counter()
     for seconds, file, test in _MEASURED.findall(report):
         found[f"{file}::{test}"] += float(seconds)
-    return {name: seconds for name, seconds in found.most_common() if seconds > 0.5}
+    return {name: seconds for name, seconds in found.most_common() if seconds > LEAST}
 
 
 def main() -> None:
@@ -46,7 +47,7 @@ def main() -> None:
         cwd=ROOT, env={**os.environ, "KSHELL_BUDGET": "0"}, capture_output=True, text=True, check=False)
     print(done.stdout[-500:])
     if done.returncode == 0:
-        FILE.write_text("".join(f"{seconds:.1f} {name}\n" for name, seconds in measured(done.stdout).items()))
+        FILE.write_text("".join(f"{seconds:.2f} {name}\n" for name, seconds in measured(done.stdout).items()))
     sys.exit(done.returncode)
 
 
