@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 # inputs, targets, and which rows are not left out, None if all are there
-Rows = tuple["Tensor", "Tensor | None", "Tensor | None"]
+Tensors = tuple["Tensor", "Tensor | None", "Tensor | None"]
 
 
 def with_holes(
     columns: Columns, table: Table, left: np.ndarray | None, where: str, at: np.ndarray | None
-) -> Rows:
+) -> Tensors:
     """Rows as tensors. Those that are left out are not looked at. `at` the rows are in their part, if they are not all
     of it."""
     if left is None:
@@ -49,7 +49,7 @@ def _nulls(columns: Columns, table: Table, rows: np.ndarray, where: str) -> np.n
 
 def spread(
     columns: Columns, found: tuple[Tensor, Tensor | None] | None, left: np.ndarray | None
-) -> Rows:
+) -> Tensors:
     """Rows, with zeros between them in the places of those that are left out; `found` is None if these are all."""
     x, y = found or columns.none
     if left is None:
@@ -64,17 +64,17 @@ def spread(
     return wide(x), None if y is None else wide(y), kept
 
 
-def mixed(rows: Sequence[Rows], order: Any) -> Rows:
+def mixed(rows: Sequence[Tensors], order: Any) -> Tensors:
     at = torch.from_numpy(order)
     return _sides(joined(rows), lambda t: t[at])
 
 
-def _sides(rows: Rows, change: Callable[[Tensor], Tensor]) -> Rows:
+def _sides(rows: Tensors, change: Callable[[Tensor], Tensor]) -> Tensors:
     x, y, kept = rows
     return change(x), None if y is None else change(y), None if kept is None else change(kept)
 
 
-def joined(rows: Sequence[Rows]) -> Rows:
+def joined(rows: Sequence[Tensors]) -> Tensors:
     if len(rows) == 1:
         return rows[0]
     x = torch.cat([x for x, _, _ in rows])
@@ -86,11 +86,11 @@ def joined(rows: Sequence[Rows]) -> Rows:
     return x, y, torch.cat(there)
 
 
-def cut(rows: Rows, start: int, end: int) -> Rows:
+def cut(rows: Tensors, start: int, end: int) -> Tensors:
     return _sides(rows, lambda t: t[start:end])
 
 
-def _there(rows: Rows) -> tuple[Tensor, Tensor | None]:
+def _there(rows: Tensors) -> tuple[Tensor, Tensor | None]:
     """A batch: the rows that are not left out."""
     x, y, kept = rows
     if kept is None or bool(kept.all()):
@@ -98,9 +98,9 @@ def _there(rows: Rows) -> tuple[Tensor, Tensor | None]:
     return x[kept], None if y is None else y[kept]
 
 
-def batches(windows: Iterable[Rows], width: int, droplast: bool) -> Iterator[Any]:
+def batches(windows: Iterable[Tensors], width: int, droplast: bool) -> Iterator[Any]:
     """Batches of so many rows, 0 for all, across the ends of windows."""
-    rest: list[Rows] = []
+    rest: list[Tensors] = []
     have = 0
     for rows in windows:
         start, n = 0, len(rows[0])

@@ -14,12 +14,12 @@ from kshell.kapi.base.lazy_torch import torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-Rows = tuple["Tensor", "Tensor | None"]
+Batch = tuple["Tensor", "Tensor | None"]
 
 
 def in_rounds(
-    batches: Iterator[tuple[int, Rows]], task: int, tasks: int
-) -> Iterator[tuple[int, Rows]]:
+    batches: Iterator[tuple[int, Batch]], task: int, tasks: int
+) -> Iterator[tuple[int, Batch]]:
     """The batches of a task, with their numbers; `batches` are those of all tasks."""
     while found := list(islice(batches, tasks)):
         own = _share([rows for _, rows in found], task, tasks)
@@ -27,7 +27,7 @@ def in_rounds(
             yield found[0][0] + task, own
 
 
-def _share(found: list[Rows], task: int, tasks: int) -> Rows | None:
+def _share(found: list[Batch], task: int, tasks: int) -> Batch | None:
     """What a task gets of a round; None if there are no rows in it."""
     if len(found) == tasks and all(len(x) for x, _ in found):
         return found[task]

@@ -9,7 +9,7 @@ from kshell.errors import CallError
 from kshell.kapi.module.api import device_of_module
 from kshell.kapi.tables.ahead import Ahead
 from kshell.kapi.tables.columns import Vocabulary
-from kshell.kapi.tables.holes import Rows, batches
+from kshell.kapi.tables.holes import Tensors, batches
 from kshell.kapi.tables.order import Order
 from kshell.kapi.tables.rounds import in_rounds
 from kshell.kapi.tables.splits import TEST, TRAIN
@@ -43,7 +43,7 @@ class TableData(Source):
         self.settings: Settings | None = None  # those of its model
         self._read: Reading | None = None
         self.words: Vocabulary = {}  # those that its model knows already
-        self.feed: Ahead[Rows] | None = None  # of the present pass
+        self.feed: Ahead[Tensors] | None = None  # of the present pass
         self.seed: int | None = None
         self.epoch = 0
 
@@ -130,7 +130,7 @@ class TableData(Source):
         windows = reading.windows(self._order(reading), n * width)
         return next(batches(windows, width, s["droplast"]), None)
 
-    def _locked(self, rows: Rows) -> Rows:
+    def _locked(self, rows: Tensors) -> Tensors:
         """The rows in page-locked memory if the module is on a GPU, which copies from there while it computes."""
         assert self.module is not None
         if device_of_module(self.module).type != "cuda":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.errors import CallError
 from kshell.kapi.tables.columns import DROP, Vocabulary
-from kshell.kapi.tables.holes import Rows, cut, joined, mixed, spread, with_holes
+from kshell.kapi.tables.holes import Tensors, cut, joined, mixed, spread, with_holes
 from kshell.kapi.tables.left_out import Condition, LeftOut
 from kshell.kapi.tables.opening import parts_of_path, parts_of_table
 from kshell.kapi.tables.order import Order
@@ -104,19 +104,19 @@ class Reading:
             self.left, self._skip = left, texts
         return self.left.counts
 
-    def _read(self, i: int) -> Rows | None:
+    def _read(self, i: int) -> Tensors | None:
         """The rows of a part as tensors; None if there are none."""
         table, at = self._selected.taken(i)
         return self._made(table, self._selected.parts.where(i), i, at) if len(table) else None
 
-    def _made(self, table: Table, where: str, part: int | None = None, at: Any = None) -> Rows:
+    def _made(self, table: Table, where: str, part: int | None = None, at: Any = None) -> Tensors:
         """Rows as tensors; of a `part`, some are left out; `at` these are in it, if they are not all."""
         left = None if part is None else self._all.marked(part)
         if left is not None and at is not None:
             left = left[at]
         return self._counted(with_holes(self.columns, table, left, where, at))
 
-    def _counted(self, rows: Rows) -> Rows:
+    def _counted(self, rows: Tensors) -> Tensors:
         x, y, _ = rows
         self.made += len(x)
         self.bytes += x.nbytes + (0 if y is None else y.nbytes)
@@ -144,7 +144,7 @@ class Reading:
         is_whole = self._selected is self._all and self._weights is None
         return n - self.left.n if is_whole else None
 
-    def windows(self, order: Order | None, skip: int) -> Iterator[Rows]:
+    def windows(self, order: Order | None, skip: int) -> Iterator[Tensors]:
         """The rows of the table after the first `skip`, as many together as are mixed. What is skipped is not read, as
         far as the numbers of rows are known."""
         if order is not None and self._selected.free and self.columns.nulls != DROP:
@@ -157,7 +157,7 @@ class Reading:
         window: list[int] = []
         parts: list[int] = list(range(n)) if order is None else order.parts(n)
         number = have = 0
-        read: list[Rows] = []
+        read: list[Tensors] = []
         for place, i in enumerate(parts):
             known = self._rows_of(i)
             if known is None:
@@ -179,7 +179,7 @@ class Reading:
                 skip = 0
             window, read, have, number = [], [], 0, number + 1
 
-    def _anywhere(self, order: Order, skip: int) -> Iterator[Rows]:
+    def _anywhere(self, order: Order, skip: int) -> Iterator[Tensors]:
         """The rows of a table of which each can be read alone, in a random order of all, a part's number together."""
         step = self._selected.parts.rows(0) or 1
         weights = self._weights
@@ -196,7 +196,7 @@ class Reading:
                 found = self.columns.tensors(table, self.what, places)
             yield self._counted(spread(self.columns, found, left))
 
-    def _drawn(self, weights: Weights, order: Order, skip: int) -> Iterator[Rows]:
+    def _drawn(self, weights: Weights, order: Order, skip: int) -> Iterator[Tensors]:
         """The rows of a pass that are drawn by weight, after the first `skip`."""
         for number, draws in enumerate(weights.windows(order)):
             have = sum(draw.rows for draw in draws)
