@@ -98,7 +98,10 @@ class ArrowCols(splay.LazyCols):
 
     def taken(self, name: str, rows: np.ndarray) -> ListValue:
         """Some rows of a column: of Parquet the row groups that have them are read."""
-        if self.read(self.names.index(name)) is None and len(rows):
+        if self.read(self.names.index(name)) is None:
+            if not len(rows):
+                none = self._dataset.schema.empty_table
+                return table_of(self.path, lambda: none().select([name])).cols[0]
             ends = self._groups[1]
             at = np.searchsorted(ends, rows, side="right")
             used = np.unique(at)
@@ -137,6 +140,22 @@ class ArrowCols(splay.LazyCols):
 
     def there(self) -> bool:
         return os.path.exists(self.path)
+
+
+class Part:
+    """One part of a dataset as a dataset: a row group of a file, or a file."""
+
+    def __init__(self, fragment: Any, schema: Any) -> None:
+        self._fragment, self.schema = fragment, schema
+
+    def get_fragments(self) -> list[Any]:
+        return [self._fragment]
+
+    def count_rows(self) -> int:
+        return sum(count for _, count in _groups_of(self._fragment))
+
+    def to_table(self, **named: Any) -> Any:
+        return self._fragment.to_table(schema=self.schema, **named)
 
 
 def _groups_of(file: Any) -> list[tuple[Any, int]]:

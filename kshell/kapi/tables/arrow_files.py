@@ -11,7 +11,7 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.tables.parts import Parts, rows_of_part
-from kshell.store.arrow_files import BATCH, arrow, dataset_of, reading, table_of
+from kshell.store.arrow_files import BATCH, ArrowCols, Part, arrow, dataset_of, reading, table_of
 from kshell.values.base.core import Table
 
 
@@ -42,6 +42,12 @@ class Dataset(Parts):
         return table_of(
             self.where(i), fragment.to_table, schema=schema, columns=columns, batch_size=BATCH
         )
+
+    def on_use(self, i: int, names: Sequence[str]) -> Table:
+        if not hasattr(self._parts[i], "row_groups"):
+            return self.read(i, names)
+        part = Part(self._parts[i], self._dataset.schema)
+        return Table(list(names), ArrowCols(list(names), self.where(i), part))
 
     def whole(self, names: Sequence[str]) -> Table:
         return table_of(self.what, self._dataset.to_table, columns=list(names), batch_size=BATCH)

@@ -46,6 +46,10 @@ class Parts:
         """Some columns of a part."""
         raise NotImplementedError
 
+    def on_use(self, i: int, names: Sequence[str]) -> Table:
+        """The same, of which a query may read only what it needs, if it leaves out rows."""
+        return self.read(i, names)
+
     def whole(self, names: Sequence[str]) -> Table:
         """Some columns of all rows."""
         raise NotImplementedError

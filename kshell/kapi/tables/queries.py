@@ -270,9 +270,11 @@ class Selected(Rows):
         return None if self._query is not None and self._query.chooses else self.parts.rows(i)
 
     def taken(self, i: int) -> tuple[Table, None]:
-        table, query = self.parts.read(i, self._names), self._query
+        query = self._query
         if query is None:
-            return table, None
+            return self.parts.read(i, self._names), None
+        read = self.parts.on_use if query.chooses else self.parts.read
+        table = read(i, self._names)
         found = query.result(table, self.parts.beside(i, query.others))
         if not query.chooses and len(found) != len(table):
             raise QError(

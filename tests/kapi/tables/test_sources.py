@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kshell.errors import QError
 from kshell.python.outof import from_q
 from kshell.python.session import Session
 
@@ -119,3 +120,32 @@ def test_a_pass_over_a_table_has_the_bits_of_one_over_arrays(s: Session, tmp_pat
     expected = trained(s, f'{{("e"$x;"e"$enlist each y)}}. {arrays}')
     assert trained(s, f'({source};"{text}")') == expected
     assert trained(s, f'({source};"{text}";enlist[`ahead]!enlist 1)') == expected
+
+
+@pytest.mark.extra
+def test_row_groups_and_folders_that_a_query_leaves_out_are_not_read(tmp_path: Path) -> None:
+    """They are damaged; the rows of the others are those of the same query in memory."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pa.table({"a": [float(i) for i in range(1000)], "k": [i // 100 for i in range(1000)], "y": [float(i % 7) for i in range(1000)]})
+    path = tmp_path / "t.parquet"
+    pq.write_table(table, path, row_group_size=100)
+    chunk = pq.ParquetFile(path).metadata.row_group(7).column(0)
+    with path.open("r+b") as f:
+        f.seek(chunk.dictionary_page_offset or chunk.data_page_offset)
+        f.write(b"\xff" * chunk.total_compressed_size)
+    s = Session()
+    s.run("q:module enlist(`linear;1;1);m:model(q;loss`mse;opt(`sgd;q;0f));train(m;`batchsize;64);got:();"
+          "train(m;`transform;{got,:first each tensor first x;x})")
+    s.run(f'train(m;`$":{path}";"select a,y from t where k within 2 5,y<3");run m')
+    assert s.run('"j"$got').a.tolist() == [i for i in range(200, 600) if i % 7 < 3]
+    with pytest.raises(QError, match=r"row group 7 of .*t\.parquet"):
+        s.run(f'train(m;`$":{path}";"select a,y from t where y<3");run m')
+    folder = tmp_path / "hive"
+    pq.write_to_dataset(table.append_column("z", pa.array(["u", "v"] * 500)), folder, partition_cols=["k", "z"])
+    for file in (folder / "k=4" / "z=v").iterdir():
+        meta = pq.ParquetFile(file).metadata.row_group(0).column(0)
+        with file.open("r+b") as f:
+            f.seek(meta.dictionary_page_offset or meta.data_page_offset)
+            f.write(b"\xff" * meta.total_compressed_size)
+    s.run(f'got:();train(m;`$":{folder}";"select a,y from t where k=4,z=`u");run m')
+    assert sorted(s.run('"j"$got').a.tolist()) == list(range(400, 500, 2))
