@@ -60,7 +60,7 @@ f:.p.eval["lambda x: -10**x";<]; h:{f x}; h 30  / -0W
 f:.p.eval["lambda x: 1/x";<]; h:{f x}; @[h;0;{x}]  / "call: ZeroDivisionError: division by zero"
 f:.p.eval["lambda x: 1/x";<]; h:{f x}; h 0  / 'call: ZeroDivisionError: division by zero
 f:.p.eval["lambda x: 1/x";<]; h:{@[f;x;0w]}; h each 0 2 4  / 0w 0.5 0.25
-f:.p.eval["lambda x: exit(3)";<]; h:{f x}; h 0  / 'call: SystemExit: 3
+f:.p.eval["lambda x: __import__('sys').exit(3)";<]; h:{f x}; h 0  / 'call: SystemExit: 3
 f:.p.eval["lambda x: x";<]; h:{$[x;f x;neg f x]}; h each 0 5  / 0 5
 f:.p.eval["lambda x: x";<]; h:{r:0;do[x;r+:f r+1]; r}; h 3  / 7
 f:.p.eval["lambda x: x";<]; h:{i:0;while[5>f i;i+:1]; i}; h 0  / 5

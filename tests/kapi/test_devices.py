@@ -480,7 +480,7 @@ def on_a_second_device(marked: str) -> int:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "tests.kapi.second_device", "-p", "no:xdist", "-o", "addopts=", "-m", marked,
          "-k", "sim and not second_device", __file__], capture_output=True, text=True, timeout=600,
-        cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1", "KSHELL_SLOW": "1"})
+        cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1", "KSHELL_SLOW": "1", "KSHELL_BUDGET": "0"})
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     return int(re.search(r"(\d+) passed", done.stdout)[1])  # type: ignore[index]
 
