@@ -378,7 +378,7 @@ def _own(groups: list[Tensors], rank: int, stage: int) -> dict[str, Any]:
     else:  # the moments of the last process have the padding, its parameters have not
         first, second = [[torch.cat([t, torch.zeros(len(t) % 2)]) for t in kind] for kind in (first, second)]
     state = {i: {"step": torch.tensor(3.0), "exp_avg": first[i], "exp_avg_sq": second[i]} for i in range(2)}
-    options = {"betas": (0.9, 0.999), "eps": 1e-8, "foreach": None}
+    options = {"betas": (0.9, 0.999), "eps": 1e-8, "foreach": None, "kinds": {(torch.BFloat16Storage, 1): 2}}
     base = {"state": state, "param_groups": [{"weight_decay": d, "lr": 4e-4, **options, "params": [i]} for i, d in enumerate((0.1, 0.0))]}
     if stage == 3:
         return {"partition_count": 2, "optimizer_state_dict": base, "fp32_flat_groups": flats}

@@ -38,7 +38,8 @@ class Pickler:
         self._out = bytearray((0x80, self.protocol))
         self._memo: dict[Any, int] = {}  # by identity, texts and names by themselves
         self._alive: list[Any] = []  # what was made here, while its identity is in the memo
-        self._begun: set[int] = set()  # objects whose arguments are being written, by identity
+        # how often the writing of an object's arguments was begun, by its identity
+        self._begun: dict[int, int] = {}
 
     def bytes_of(self, x: Any) -> bytes:
         """The pickle of a value."""
@@ -198,9 +199,9 @@ class Pickler:
             self._out += b"o"
         else:
             callee, args = x.callee, x.args
-            if id(x) in self._begun:
-                callee, args = _fresh(callee), _fresh(args)
-            self._begun.add(id(x))
+            begun = self._begun[id(x)] = self._begun.get(id(x), 0) + 1
+            if begun == 2:  # once more, and it is made of what the memo has by then
+                callee, args = _callable(callee), _fresh(args)
             self._save(callee)
             self._save(args)
             if x.kwargs is not None:
@@ -225,15 +226,21 @@ class Pickler:
                 self._out += b"b"
 
 
-def _fresh(x: Any) -> Any:
+def _fresh(args: Any) -> Any:
     """What an object is made of, in containers of their own. An object that is in one of its own arguments is made
     before the container with these is filled, so that it cannot be made of that one."""
-    if x.__class__ is tuple:
-        return tuple(part.copy() if part.__class__ in (list, dict, set) else part for part in x)
-    if x.__class__ is not Node:
-        return x
-    made = Node(x.how, x.callee, x.args, x.kwargs)
-    made.steps = x.steps
+    if args.__class__ is not tuple:
+        return args
+    return tuple(part.copy() if part.__class__ in (list, dict, set) else part for part in args)
+
+
+def _callable(callee: Any) -> Any:
+    """A function, as it is called while its own state is written: a partial one has to be made anew, since it cannot be
+    called before it has its state."""
+    if callee.__class__ is not Node or getattr(callee.callee, "name", "") != "partial":
+        return callee
+    made = Node(callee.how, callee.callee, callee.args, callee.kwargs)
+    made.steps = callee.steps
     return made
 
 

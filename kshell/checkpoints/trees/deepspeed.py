@@ -113,11 +113,18 @@ def plain(branch: Branch, x: Any = None) -> Any:
     value = branch.meanings.of(branch.graph if x is None else x)
     if isinstance(value, dict):
         return {
-            key: plain(branch, part) if part is not None else None for key, part in value.items()
+            _key(branch, key): plain(branch, part) if part is not None else None
+            for key, part in value.items()
         }
     if isinstance(value, list | tuple):
         return [plain(branch, part) if part is not None else None for part in value]
     return Branch(branch.meanings, value) if value.__class__ in (Node, Global) else value
+
+
+def _key(branch: Branch, key: Any) -> Any:
+    if key.__class__ is tuple:
+        return tuple(_key(branch, part) for part in key)
+    return Branch(branch.meanings, key) if key.__class__ in (Node, Global) else key
 
 
 class Model:

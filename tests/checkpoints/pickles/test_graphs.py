@@ -30,6 +30,7 @@ from tests.checkpoints.pickles.things import (
     Counted,
     Keyed,
     Listed,
+    Maker,
     Named,
     Pair,
     Plain,
@@ -169,12 +170,15 @@ def in_itself() -> dict[str, Any]:
     o.counts = collections.Counter({o: 1, "x": 2})  # type: ignore[attr-defined]
     n = Plain()
     n.partial = functools.partial(print, n)  # type: ignore[attr-defined]
+    maker = Maker()
+    made = maker()
+    maker.made.append(made)
     named = Named(size=[])
     named.size.append(named)  # type: ignore[attr-defined]
     return {"named": named, "list": a, "dict": b, "tuple": c, "long tuple": long, "object": d, "set of an object": e.held, "object of a set": e,  # type: ignore[attr-defined]
             "frozen set": f.held, "object of a frozen set": f, "pair": g, "defaults": h, "order": i, "deque": j, "slots": k,  # type: ignore[attr-defined]
             "counts": o.counts,  # type: ignore[attr-defined]
-            "array": m, "partial": n, "tuples of one": (c, c, (c,))}
+            "array": m, "partial": n, "made by what holds it": made, "tuples of one": (c, c, (c,))}
 
 
 @pytest.mark.parametrize("protocol", range(2, 6))

@@ -24,6 +24,26 @@ class Plain:
     """State is a dictionary."""
 
 
+class Maker:
+    """Makes things, and keeps them in its state."""
+
+    def __init__(self) -> None:
+        self.made: list[Thing] = []
+
+    def __call__(self) -> Thing:
+        return Thing(self)
+
+
+class Thing:
+    """What a maker makes, by being called."""
+
+    def __init__(self, maker: Maker) -> None:
+        self.maker = maker
+
+    def __reduce__(self) -> tuple[Maker, tuple[()]]:
+        return self.maker, ()
+
+
 class Slots:
     """State is a dictionary or None, and a dictionary of slots."""
 
