@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 import numpy as np
 
 from kshell import registry
-from kshell.errors import QError, QExit, Source, as_qerror, first_line
+from kshell.errors import BALLAST, QError, QExit, Source, as_qerror, first_line
 from kshell.lang.compiler import code_cache, hints, stepwise
 from kshell.lang.compiler.built_ins import is_infix
 from kshell.lang.compiler.code_objects import with_frames
@@ -294,7 +294,13 @@ class LinesMixin:
         code = node.code or self._compile(node.expr, source)
         if node.keeps:
             node.code = code
-        return code()
+        try:
+            return code()
+        except MemoryError:
+            # here, where an error takes no memory on its way out: without any, CPython 3.11 goes round for ever in a
+            # `with` or `finally` beyond a function's first 256 instructions
+            BALLAST.clear()
+            raise
 
     def _compile(self, expr: N.Node, source: Source) -> Callable[[], Value]:
         compile_: Callable[..., Callable[[], Value]] = (
