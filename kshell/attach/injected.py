@@ -35,11 +35,11 @@ def begin(folder: str, say: Say, loop: object = None) -> None:
         say(f"{NEVER} it makes no steps itself, but the processes that it has started: {started}")
         return
     place.chosen = place.chosen or folder
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        say(f"{NEVER} kshell needs {', '.join(missing)}, which the program cannot import")
+        return
     if not startup.is_imported("torch"):
-        missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
-        if missing:
-            say(f"{NEVER} kshell needs {', '.join(missing)}, which the program cannot import")
-            return
         startup.begin("attach")
         say(f"{LATER} it listens as soon as it has imported torch")
         if not _was_missed():

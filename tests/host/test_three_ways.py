@@ -66,6 +66,7 @@ def is_queried_and_edited(folder: Path, text: str, way: str, task: Task) -> None
         client = program.client()
         program.wait_for(8)
         step, norm = gradients(client, task)
+        program.wait_for(step + 1)  # what is logged of the step is the same without the edits
         steps = [edited(client, line) for line in lines[:3]]
         program.wait_for(steps[2] + 4)
         steps.append(edited(client, lines[3]))
