@@ -32,7 +32,7 @@ from kshell.host.objects.generators import Random
 from kshell.host.plans import NEVER, Planned, Plans
 from kshell.host.steps import Steps, resident
 from kshell.host.variables import Variables
-from kshell.host.watcher import Watcher, wait_for_steps
+from kshell.host.watcher import Watcher
 from kshell.host.watches import FINITE, Watch, Watches
 from kshell.host.whole import GATHER, Whole
 from kshell.python.session import Session
@@ -77,7 +77,6 @@ class Host:
 
     def begin(self) -> None:
         """Watch the steps, and answer."""
-        wait_for_steps()
         self.steps.watch(self.stepped)
         self.watcher.start()
         atexit.register(self.end)

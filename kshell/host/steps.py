@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import functools
 import math
+import os
+import sys
+import threading
 import time
 import weakref
 from collections import deque
@@ -33,14 +36,19 @@ LATELY = 9  # steps that tell how long they take
 RECENT = 20  # steps that tell which optimizers are in use
 SHARE = 0.0005  # of a step's time that norms may cost
 SETTLE = 1_000  # steps after which tensors that were noted become numbers
+LONGEST = 1.0  # seconds that the end of another thread's step is waited for
+OPTIMIZERS = os.path.join("torch", "optim", "optimizer.py")
 EPOCH = 946_684_800  # 2000.01.01 in seconds since 1970
 
 
 class Counted:
     """An optimizer that steps: how often it did, and when its gradients' norm is noted next."""
 
-    def __init__(self, optimizer: Optimizer, number: int) -> None:
-        self.ref = weakref.ref(optimizer)
+    def __init__(
+        self, optimizer: Optimizer, number: int, gone: Callable[[Any], None] | None = None
+    ) -> None:
+        self.ref = weakref.ref(optimizer, gone)
+        self.id = id(optimizer)
         self.number = number  # in the order of their first steps
         self.steps = 0
         self.ended = 0.0  # when its last step ended
@@ -62,23 +70,58 @@ class Steps:
         self.counted: dict[int, Counted] = {}  # by the id of the optimizer
         # numbers or tensors of which `backward` was called since the last step
         self.losses: list[Any] = []
-        # is told of each before `backward`, and of its value before a GradScaler scaled it
-        self.on_loss: Callable[[Tensor, Tensor], None] | None = None
-        # what a GradScaler made of losses at last, and these
-        self._scaled: list[tuple[Any, Any]] = []
-        # what is called before each step, while that is wanted: stepping(optimizer, args, kwargs), which may say what
-        # the step is called with instead, as torch's hooks may
-        self.stepping: Callable[..., Any] | None = None
         # after which steps `stepped` is called: those for which something is planned, the next one, each one
         self.plans = Plans(lambda: self.number)
         self.due = False
         self.each = True
-        self.apart = True  # is what runs now not the program's?
-        self._inside = False  # does an optimizer step?
+        self._last = _NOBODY  # the optimizer that stepped last
+        self._on_loss: Callable[[Tensor, Tensor], None] | None = None
+        self._apart = True
+        # what a GradScaler made of losses at last, and these
+        self._scaled: list[tuple[Any, Any]] = []
+        self._plain = False  # is nothing of these three looked at?
+        self._stepping: Callable[..., Any] | None = None
+        self._looks_before = False  # is there a hook before each step?
+        self._inside = False  # does an optimizer step? known only with that hook
         self._unsettled = 0
         self._offset = time.time() - perf_counter()
         self._asked = False  # are classes of tensors asked how `backward` is called?
         self._undo: list[Callable[[], None]] = []
+
+    @property
+    def on_loss(self) -> Callable[[Tensor, Tensor], None] | None:
+        """Is told of each tensor before `backward`, and of its value before a GradScaler scaled it."""
+        return self._on_loss
+
+    @on_loss.setter
+    def on_loss(self, told: Callable[[Tensor, Tensor], None] | None) -> None:
+        self._on_loss = told
+        self._set_plain()
+
+    @property
+    def apart(self) -> bool:
+        """Is what runs now not the program's?"""
+        return self._apart
+
+    @apart.setter
+    def apart(self, on: bool) -> None:
+        self._apart = on
+        self._set_plain()
+
+    def _set_plain(self) -> None:
+        self._plain = not self._apart and not self._scaled and self._on_loss is None
+
+    @property
+    def stepping(self) -> Callable[..., Any] | None:
+        """What is called before each step, while that is wanted: stepping(optimizer, args, kwargs), which may say what
+        the step is called with instead, as torch's hooks may."""
+        return self._stepping
+
+    @stepping.setter
+    def stepping(self, called: Callable[..., Any] | None) -> None:
+        self._stepping = called
+        if called is not None and self._undo:
+            self._look_before()
 
     # ------------------------------------------------------------ torch's hooks
 
@@ -87,17 +130,13 @@ class Steps:
         import torch
         from torch.optim import optimizer as optimizers
 
-        # a kernel leaves nothing of Python's code in the processor's caches, so that each call and each look at a clock
-        # costs microseconds here
-        def before(optimizer: Any, args: Any, kwargs: Any) -> Any:
-            self._inside = True
-            return None if self.stepping is None else self.stepping(optimizer, args, kwargs)
-
+        # a kernel leaves nothing of Python's code in the processor's caches: to look for an optimizer in a dictionary
+        # by its id costs microseconds here, and so does a hook before each step, which there is only when it is needed
         def after(optimizer: Any, args: Any, kwargs: Any) -> None:
             self._inside = False
-            known = self.counted.get(id(optimizer))
-            if known is None or known.ref() is not optimizer:
-                known = self.counted[id(optimizer)] = Counted(optimizer, len(self.counted))
+            known = self._last
+            if known.id != id(optimizer):
+                known = self._last = self._counted(optimizer)
             now = perf_counter()
             known.steps = step = known.steps + 1
             if step > self.number:
@@ -117,16 +156,46 @@ class Steps:
             if self.due or self.each or self.number >= self.plans.next_step:
                 stepped(optimizer)
 
+        wait_for_steps()
         self.apart = False
         self._undo = [
-            optimizers.register_optimizer_step_pre_hook(before).remove,
             optimizers.register_optimizer_step_post_hook(after).remove,
             self._follow_losses(torch.autograd),
             self._follow_scales(torch.amp.GradScaler),
         ]
+        if self._stepping is not None:
+            self._look_before()
+
+    def _counted(self, optimizer: Any) -> Counted:
+        """An optimizer, as it is counted."""
+        known = self.counted.get(id(optimizer))
+        if known is None or known.ref() is not optimizer:
+            known = self.counted[id(optimizer)] = Counted(
+                optimizer, len(self.counted), self._forget_last
+            )
+        return known
+
+    def _forget_last(self, ref: Any) -> None:
+        """An optimizer is gone; another one may get its id."""
+        self._last = _NOBODY
+
+    def _look_before(self) -> None:
+        """From now on there is a hook before each step."""
+        if self._looks_before:
+            return
+        from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+        def before(optimizer: Any, args: Any, kwargs: Any) -> Any:
+            self._inside = True
+            return None if self._stepping is None else self._stepping(optimizer, args, kwargs)
+
+        wait_for_steps()
+        self._looks_before = True
+        self._undo.append(register_optimizer_step_pre_hook(before).remove)
 
     def unwatch(self) -> None:
         """Leave torch as it was."""
+        self._looks_before = False
         self.apart = True  # somebody may have taken a function out of its module meanwhile
         while self._undo:
             self._undo.pop()()
@@ -150,15 +219,22 @@ class Steps:
             grad_variables: Any = None,
             inputs: Any = None,
         ) -> Any:
-            plain = tensors.__class__ is tensor_type and grad_tensors is None and tensors.is_cpu
-            looked_at = self.apart or self._inside or self._scaled or self.on_loss is not None
-            if not plain or looked_at or has_torch_function_unary(tensors):
+            # as most programs call it
+            if (
+                self._plain
+                and tensors.__class__ is tensor_type
+                and grad_tensors is None
+                and tensors.is_cpu
+                and not has_torch_function_unary(tensors)
+            ):
+                losses = self.losses
+                if not losses or not self._is_repeated():
+                    try:
+                        losses.append(tensors.item())
+                    except Exception:
+                        self._note_losses(tensors, grad_tensors)
+            else:
                 self._note_losses(tensors, grad_tensors)
-            else:  # as most programs call it
-                try:
-                    self.losses.append(tensors.item())
-                except Exception:
-                    self._note_losses(tensors, grad_tensors)
             return original(
                 tensors, grad_tensors, retain_graph, create_graph, grad_variables, inputs
             )
@@ -177,6 +253,7 @@ class Steps:
             self._scaled = [
                 (weakref.ref(x), given.detach()) for x, given in pairs if hasattr(x, "backward")
             ]
+            self._set_plain()
             return made
 
         return _put(owner, "scale", original, scale)
@@ -194,7 +271,7 @@ class Steps:
         given = tensors if tensors.__class__ in (tuple, list) else (tensors,)
         if self.apart or inside or (self._asked and has_torch_function(given)):
             return
-        counts = not (self._inside and self.losses)
+        counts = not (self.losses and self._is_repeated())
         for loss in given:
             if not isinstance(loss, torch.Tensor):
                 continue
@@ -210,6 +287,13 @@ class Steps:
                     self.losses.append(number)
                 elif value.numel() == 1:
                     self.losses.append(value.detach())
+
+    def _is_repeated(self) -> bool:
+        """After a loss that was noted, is this one of a closure which a step calls again?"""
+        if not self._looks_before:
+            self._look_before()
+            self._inside = _is_in_step(sys._getframe(1))
+        return self._inside
 
     def _measured(self, optimizer: Optimizer, known: Counted, start: float) -> tuple[Any, int]:
         """The norm of the gradients that a step used, and the memory in use; and when they are due again: they take a
@@ -283,6 +367,33 @@ class Steps:
             "memory": Vec(T.J, np.array(memory, np.int64)),
         }
         return Table(list(columns), list(columns.values()))
+
+
+class _Nobody:
+    """Stands for an optimizer, as Counted's `id`."""
+
+
+_NOBODY = Counted(_Nobody(), 0)  # type: ignore[arg-type]
+_NOBODY.id = 0
+
+
+def wait_for_steps() -> None:
+    """Wait until no other thread is inside an optimizer's step, a second at most: that may be going through the list of
+    hooks, which must not change meanwhile."""
+    end, own = time.monotonic() + LONGEST, threading.get_ident()
+    while time.monotonic() < end:
+        # no other thread runs in the milliseconds after it, in which the hooks are put there
+        time.sleep(0)
+        others = [f for ident, f in sys._current_frames().items() if ident != own]
+        if not any(map(_is_in_step, others)):
+            return
+
+
+def _is_in_step(frame: Any) -> bool:
+    """Is this a call from an optimizer's step?"""
+    while frame is not None and not frame.f_code.co_filename.endswith(OPTIMIZERS):
+        frame = frame.f_back
+    return frame is not None
 
 
 def _put(owner: Any, name: str, original: Any, instead: Any) -> Callable[[], None]:

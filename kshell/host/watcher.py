@@ -22,8 +22,6 @@ PATIENCE, USUAL = 0.5, 2
 PAUSE = 0.02  # seconds until it is looked again whether the program has come to a safe point
 DEEPEST = 40  # frames shown
 WORD = 1 << 16  # bytes of a request
-STEP = 1.0  # seconds that the end of a step is waited for
-OPTIMIZERS = os.path.join("torch", "optim", "optimizer.py")
 OWN = os.path.dirname(os.path.dirname(__file__)) + os.sep  # kshell's own files
 
 
@@ -103,25 +101,6 @@ class Watcher(threading.Thread):
             state.answer = answer
             state.stack = stack(self.host.thread)
             connection.sendall(state.to_json().encode() + b"\n")
-
-
-def wait_for_steps() -> None:
-    """Wait until no other thread is inside an optimizer's step, a second at most: that may be going through the list of
-    hooks, which must not change meanwhile."""
-    end, own = time.monotonic() + STEP, threading.get_ident()
-    while time.monotonic() < end:
-        # no other thread runs in the milliseconds after it, in which the hooks are put there
-        time.sleep(0)
-        others = [f for ident, f in sys._current_frames().items() if ident != own]
-        if not any(_is_in(frame, OPTIMIZERS) for frame in others):
-            return
-
-
-def _is_in(frame: Any, end: str) -> bool:
-    """Is this a call from a file whose path ends so?"""
-    while frame is not None and not frame.f_code.co_filename.endswith(end):
-        frame = frame.f_back
-    return frame is not None
 
 
 def stack(thread: int) -> list[str]:

@@ -55,7 +55,7 @@ def _rows() -> list[str]:
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4)
     x = torch.randn(128, 256)
     inside, host, backward = Inside(), Host(), torch.autograd.backward
-    around_steps = (optimizers._global_optimizer_pre_hooks, optimizers._global_optimizer_post_hooks)
+    before, after = optimizers._global_optimizer_pre_hooks, optimizers._global_optimizer_post_hooks
 
     def steps() -> None:
         optimizer.zero_grad()
@@ -71,6 +71,10 @@ def _rows() -> list[str]:
         whole = time.perf_counter() - start
         return row(label, inside.seconds / STEPS, (whole - inside.seconds) / STEPS, gate, "torch's step")
 
+    def time_hooks(hooks: dict[int, Any]) -> None:
+        for key, hosts in list(hooks.items()):
+            hooks[key] = inside.timed(hosts)
+
     def hook(*args: Any) -> None:
         pass
 
@@ -81,23 +85,22 @@ def _rows() -> list[str]:
     try:
         # what calls of Python cost between the kernels of a step, which have filled the processor's caches
         torch.autograd.backward = inside.timed(called)
-        for hooks in around_steps:
+        for hooks in (before, after):
             hooks[-1] = inside.timed(hook)
         rows = [share("hooks that do nothing", 0.006)]
-        for hooks in around_steps:
+        for hooks in (before, after):
             del hooks[-1]
 
         torch.autograd.backward = timed_backward
         host.steps.watch(host.stepped)
         torch.autograd.backward = inside.timed(torch.autograd.backward)
-        for hooks in around_steps:
-            for key, hosts in list(hooks.items()):
-                hooks[key] = inside.timed(hosts)
+        time_hooks(after)
         host.watcher.start()
         rows.append(share("hooks of a program that listens", 0.008))
         host.watches.add("nan", "finite", "log")
         host.variables.bound = {"net": (net, None)}
         host.guard.watch()
+        time_hooks(before)
         rows.append(share("with a watch on finite values", 0.016))
         return rows
     finally:

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from kshell.host.steps import Counted, Steps
-from kshell.host.watcher import wait_for_steps
+from kshell.host.steps import Counted, Steps, wait_for_steps
 from kshell.values.base.build import string
 from tests.host.programs import PROGRAMS, Refused, running
 
