@@ -9,7 +9,7 @@ from kshell import registry
 from kshell.errors import QError, Source
 from kshell.lang.compiler import inline, python_calls
 from kshell.lang.compiler.built_ins import prim
-from kshell.lang.compiler.expr import ITERATE, K_UNARY, E
+from kshell.lang.compiler.expr import APPLY_HELPERS, ITERATE, K_UNARY, E
 from kshell.lang.compiler.pattern import Ready
 from kshell.parse import tree as N
 from kshell.values.base.core import Value
@@ -151,7 +151,7 @@ class ApplicationMixin:
         if (f.s == "_self" or (f.glob and f.s == self.own)) and n == max(len(self.params or ()), 1):
             return self.call_self(node, f, values)
         if n > 3 or f.stable:
-            helper = "_ap1" if n == 1 else "_ap"
+            helper = APPLY_HELPERS.get(n, "_ap")
             return E(
                 f"{helper}({self.mark(node)}{f.s},{','.join(value.s for value in values)})",
                 None,
@@ -161,7 +161,7 @@ class ApplicationMixin:
             return python_calls.call(self, node, f, values)  # type: ignore[arg-type]
         f, *values = [self.simple(value) for value in (f, *values)]
         text = ",".join(value.s for value in values)
-        helper = "_ap1" if n == 1 else "_ap"
+        helper = APPLY_HELPERS.get(n, "_ap")
         return E(
             f"({f.s}.fn({self.mark(node)}{text}) if _type({f.s}) is _L{n} else {helper}({self.mark(node)}{f.s},"
             f"{text}))",
@@ -172,7 +172,7 @@ class ApplicationMixin:
     def call_self(self, node: N.Node, f: E, values: list[E]) -> E:
         """A recursive call of a lambda: its own Python function, if the name still refers to it."""
         self.recursive = True
-        helper = "_ap1" if len(values) == 1 else "_ap"
+        helper = APPLY_HELPERS.get(len(values), "_ap")
         if f.s == "_self":
             return E(
                 f"_fn({self.mark(node)}{','.join(value.s for value in values)})", None, impure=True

@@ -83,6 +83,8 @@ class Loose:
         return sorted(affected, reverse=True)
 
 
+# the helpers that apply any value to one argument and to two; `_ap` takes any number
+APPLY_HELPERS = {1: "_ap1", 2: "_ap2"}
 # each glyph's unary form in k, as the q keyword for it
 K_UNARY = {
     "+:": "flip", "-:": "neg", "*:": "first", "%:": "reciprocal", "&:": "where", "|:": "reverse", "^:": "null",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kshell.lang.compiler.expr import E
+from kshell.lang.compiler.expr import APPLY_HELPERS, E
 from kshell.parse import tree as N
 from kshell.values.base.functions import PyFunction
 
@@ -41,7 +41,7 @@ def call(c: Compiler, node: N.Node, f: E, values: list[E]) -> E:
     for value in values:
         if not (value.exact or value.kind in ("f", "b")):
             tests.append(f"_type({value.s}) is not _int and _type({value.s}) is not _float")
-    helper = "_ap1" if len(values) == 1 else "_ap"
+    helper = APPLY_HELPERS.get(len(values), "_ap")
     convert = f"{result}=_result({c.mark(node)}{function},{box},{text})"
     c.block += [
         "try:", [f"{direct}={function}.direct"],

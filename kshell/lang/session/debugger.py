@@ -115,7 +115,7 @@ class Suspension:
             failure[1].func if failure is not None and isinstance(failure[1], ast.Call) else None
         )
         name = function.id if isinstance(function, ast.Name) else ""
-        if name in ("_ap1", "_ap", "_amended"):
+        if name in ("_ap1", "_ap2", "_ap", "_amended"):
             return self.given[0], self.given[1:]
         if name == "_result":  # of a Python function, which had raised an exception
             return self.given[0], self.given[2:]

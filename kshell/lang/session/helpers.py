@@ -24,7 +24,6 @@ from kshell.values.base.functions import (
     Lambda3,
     ListProj,
     Prim,
-    PyFunction,
     python_raised,
     python_result,
 )
@@ -39,7 +38,7 @@ from kshell.values.change.grow import (
 )
 from kshell.values.change.join import append
 from kshell.values.change.names import PART, dotted
-from kshell.values.engine.apply import apply, apply1
+from kshell.values.engine.apply import apply, apply1, apply2
 from kshell.values.session.context import running
 from kshell.values.session.interrupts import ASSIGNED, PENDING, brief, edit, let_through
 
@@ -59,8 +58,6 @@ def make_list(*items: Value) -> Value:
 
 
 def apply_n(f: Value, *args: Value) -> Value:
-    if f.__class__ is PyFunction and len(args) == 2:
-        return f.call2(args[0], args[1])
     return apply(f, args)
 
 
@@ -261,6 +258,7 @@ HELPERS: dict[str, Any] = {
     "_wrap": wrap,
     "_list": make_list,
     "_ap1": apply1,
+    "_ap2": apply2,
     "_ap": apply_n,
     "_unknown": AttributeError,
     "_raises": (Exception, SystemExit),

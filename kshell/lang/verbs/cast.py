@@ -30,6 +30,7 @@ from kshell.values.base.core import (
 from kshell.values.base.functions import Handle
 from kshell.values.base.narrow import list_value
 from kshell.values.engine.cast import array1, cast_value, is_part, part_array
+from kshell.values.engine.cast_atoms import DIRECT
 from kshell.values.items.index import find_at
 from kshell.values.items.pick import domain, unenum
 from kshell.values.items.rows import each_string, string_rows
@@ -49,6 +50,9 @@ def dollar(x: Value, y: Value) -> Value:
     q)1 2 3f$4 5 6f
     32f
     """
+    direct = DIRECT.get((y.__class__, _number_of(x)))
+    if direct is not None and (made := direct(y)) is not None:
+        return made
     if isinstance(x, Handle):
         return x.dyad("$", x, y)
     if isinstance(y, Handle):
@@ -62,6 +66,17 @@ def dollar(x: Value, y: Value) -> Value:
     if x.__class__ is Vec or isinstance(x, List):
         return _by_list(x, y)
     raise QError("type")
+
+
+def _number_of(x: Value) -> int:
+    """The number of a type that is named by a symbol or a small letter; 0 for anything else."""
+    if x.__class__ is Sym:
+        return _BY_SYMBOL.get(x, 0)
+    return _BY_LETTER.get(x.v, 0) if x.__class__ is Atom and x.t == T.C else 0
+
+
+_BY_SYMBOL = {sym(name): row.num for name, row in T.BY_NAME.items()}
+_BY_LETTER = {ord(letter): row.num for letter, row in T.BY_CHAR.items() if letter.islower()}
 
 
 def _to_type(x: Sym | Atom, y: Value) -> Value:

@@ -150,6 +150,8 @@ class Sym:
         return "`" + self.s
 
 
+_CHARS = [Atom(T.C, code) for code in range(256)]
+
 POOL: dict[str, Sym] = {}  # by name
 SYMBOLS: list[Sym] = []  # by code
 _GATE = threading.RLock()
@@ -219,8 +221,19 @@ class Vec:
 
     def item(self, i: int) -> Value:
         """Item i as an atom; i must be in range."""
-        raw_item = self.a[i]
-        return EnumAtom(int(raw_item), self.dom) if self.t == T.ENUM else atom(self.t, raw_item)
+        qtype = self.t
+        raw_item = self.a.item(i)
+        if qtype == T.J:
+            return raw_item if -T.LONG_MAX < raw_item < T.LONG_MAX else _SPECIAL[raw_item]
+        if qtype == T.F or qtype == T.B:
+            return raw_item
+        if qtype == T.C:
+            return _CHARS[raw_item]
+        if qtype == T.S:
+            return SYMBOLS[raw_item]
+        if qtype == T.ENUM:
+            return EnumAtom(raw_item, self.dom)
+        return Atom(qtype, bytes(self.a[i]) if qtype == T.G else raw_item)
 
     def __repr__(self) -> str:
         return f"Vec({T.TYPE[self.t].char}, {self.a!r})"
@@ -402,7 +415,8 @@ class Table:
     """A table: `names` column names (str), `cols` the columns, list values of equal length. `attr` is 's' if `s# made
     it; it holds as long as its first column has an attribute. `look` is as for vectors, for rows."""
 
-    __slots__ = ("_places", "attr", "cols", "look", "names")
+    __slots__ = ("_keys", "_places", "attr", "cols", "look", "names")
+    _keys: Vec  # the names, once a row was asked for
     _places: dict[str, int]  # name -> index, if there are many columns
     look: int | dict[Any, int]
 
@@ -454,6 +468,7 @@ class Table:
         """Append a column to a table that nobody else has."""
         self.names.append(name)
         self.cols.append(col)
+        self._keys = sym_vec(self.names)
         places = getattr(self, "_places", None)
         if places is not None:
             places[name] = len(self.names) - 1
@@ -468,7 +483,11 @@ class Table:
 
     def item(self, i: int) -> Dict:
         """Row i as a dictionary."""
-        return Dict(sym_vec(self.names), COLLAPSE.fn([column.item(i) for column in self.cols]))
+        try:
+            keys = self._keys
+        except AttributeError:
+            keys = self._keys = sym_vec(self.names)
+        return Dict(keys, COLLAPSE.fn([column.item(i) for column in self.cols]))
 
     def __repr__(self) -> str:
         return f"Table({self.names!r})"

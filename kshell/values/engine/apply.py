@@ -8,7 +8,7 @@ from typing import Any
 from kshell import registry
 from kshell.errors import QError
 from kshell.values.base import types as T
-from kshell.values.base.core import HOLE, NIL, Atom, Dict, List, Sym, Value, Vec, raw
+from kshell.values.base.core import HOLE, NIL, Atom, Dict, List, Nd, Sym, Table, Value, Vec, raw
 from kshell.values.base.describe import implicit, listed, rank_hint, short
 from kshell.values.base.functions import (
     APPLY,
@@ -17,13 +17,14 @@ from kshell.values.base.functions import (
     Handle,
     Lambda,
     Lambda1,
+    Lambda2,
     Prim,
     Proj,
     PyCall,
     PyFunction,
 )
 from kshell.values.base.primitives import spelled
-from kshell.values.items.index import index, index1
+from kshell.values.items.index import index, index1, index2
 from kshell.values.session.context import running
 
 
@@ -32,7 +33,11 @@ def apply1(f: Any, x: Value) -> Value:
     cls = f.__class__
     if cls is Lambda1:
         return f.fn(x)
-    if cls is Vec or cls is Dict:
+    if cls is Vec:
+        if x.__class__ is int and 0 <= x < len(f.a):
+            return f.item(x)
+        return index1(f, x)
+    if cls is Dict or cls is List or cls is Nd or cls is Table:
         return index1(f, x)
     if cls is Prim:
         function = f.fns.get(1) or f.fns.get(-1)
@@ -41,6 +46,21 @@ def apply1(f: Any, x: Value) -> Value:
     if cls is PyFunction or cls is PyCall:
         return f.call1(x)
     return apply(f, (x,))
+
+
+def apply2(f: Any, x: Value, y: Value) -> Value:
+    """`f[x;y]`: two arguments."""
+    cls = f.__class__
+    if cls is PyFunction:
+        return f.call2(x, y)
+    if x is not HOLE and y is not HOLE:
+        if cls is Lambda2:
+            return f.fn(x, y)
+        if cls is Nd or cls is List or cls is Table or cls is Dict:
+            return index2(f, x, y)
+        if cls is Prim and 2 in f.fns:
+            return f.fns[2](x, y)
+    return apply(f, (x, y))
 
 
 # a request to the process that a name is the address of: lang/verbs/connect.py

@@ -25,6 +25,7 @@ from kshell.values.base.core import (
     Table,
     Value,
     Vec,
+    atom,
     flat_list,
     is_atom,
     raw,
@@ -120,6 +121,9 @@ def _dict_at(d: Dict, i: Value) -> Value:
         if keys.t == T.S:
             position = place_one(keys, i.v)
             return d.v.item(position) if position < len(keys.a) else null_of(d.v)
+    elif i.__class__ is int and keys.__class__ is Vec and keys.t == T.J and not d.attr:
+        position = place_one(keys, i)
+        return d.v.item(position) if position < len(keys.a) else null_of(d.v)
     if keys.__class__ is Table:
         return _keyed_at(d, keys, i)
     if i.__class__ is Dict and not i.keyed:
@@ -146,6 +150,9 @@ def step_at(d: Dict, i: Value) -> Value:
 
 def _keyed_at(d: Dict, keys: Table, i: Value) -> Value:
     """A keyed table at a key (an atom, list, dictionary), or at a table or list of keys."""
+    place = _row_of(keys, i)
+    if 0 <= place < len(keys):
+        return d.v.item(place)
     if i.__class__ is Table:
         rows = find_at(keys, i)
         if d.attr == "s" and (rows >= len(keys)).any():
@@ -201,6 +208,38 @@ def _table_at(t: Table, i: Value) -> Value:
 def _column(t: Table, name: str) -> Value:
     """A column by name; a missing one is, as in any dictionary of lists, an empty list of the first's type."""
     return t.col(name) if t.has(name) else nulls_like(t.cols[0])
+
+
+def index2(x: Value, i: Value, j: Value) -> Value:
+    """`x[i;j]`, for single items of lists and of columns directly."""
+    if i.__class__ is int and i >= 0:
+        if x.__class__ is List and i < len(x):
+            row = x.item(i)
+            if row.__class__ is Vec and j.__class__ is int and 0 <= j < len(row.a):
+                return row.item(j)
+        elif x.__class__ is Nd and x.a.ndim == 2 and j.__class__ is int:
+            rows, columns = x.a.shape
+            if i < rows and 0 <= j < columns and x.t != T.G:
+                return atom(x.t, x.a.item(i, j))
+        elif x.__class__ is Table and j.__class__ is Sym and i < len(x) and x.has(j.s):
+            return x.col(j.s).item(i)
+    if x.__class__ is Dict and x.k.__class__ is Table and j.__class__ is Sym:
+        values = x.v
+        row_number = _row_of(x.k, i)
+        if values.__class__ is Table and 0 <= row_number < len(values) and values.has(j.s):
+            return values.col(j.s).item(row_number)
+    return index(x, (i, j))
+
+
+def _row_of(keys: Table, i: Value) -> int:
+    """The row of keys in one column that has an atom; their count if none has, -1 if it is another kind of key."""
+    if len(keys.names) == 1:
+        column = keys.cols[0]
+        if column.__class__ is Vec and (
+            (i.__class__ is int and column.t == T.J) or (i.__class__ is Sym and column.t == T.S)
+        ):
+            return place_one(column, raw(i))
+    return -1
 
 
 def index(x: Value, args: Sequence[Value]) -> Value:

@@ -302,6 +302,7 @@ def _search_words(words: Array, low: int, needles: Array, lo: int, hi: int) -> A
 
 _HASHED = 256  # shorter vectors are scanned each time
 _LOOKS = 64  # single-item searches before a dictionary is built
+_FEW_LOOKS = 2  # the same of a shorter vector, whose dictionary costs no more than three searches
 
 
 def place_one(x: Vec, v: object) -> int:
@@ -312,12 +313,12 @@ def place_one(x: Vec, v: object) -> int:
     """
     array = x.a
     count = len(array)
-    if count < _HASHED or x.t == T.G:
-        return find_one(array, v)
     look = getattr(x, "look", 0)
     if look.__class__ is dict:
         return look.get(v, count)
-    if look < _LOOKS:
+    if x.t == T.G:
+        return find_one(array, v)
+    if look < (_FEW_LOOKS if count < _HASHED else _LOOKS):
         x.look = look + 1
         return find_one(array, v)
     x.look = known = dict(zip(reversed(array.tolist()), range(count - 1, -1, -1), strict=True))
