@@ -5,8 +5,8 @@ Generated inputs are the same at every run of continuous integration, and new on
 
 Tests of a long product are marked `sampled(n)`: one of n is run by `make test`, another one each time, and all by
 `make test-all`. Tests of hypothesis, which try a hundred inputs each, are sampled(3) where they do not say otherwise. Of
-tests that still take longer than a quarter of a second, by tests/seconds.txt, fewer are drawn: each time some of them. With
-KSHELL_SLOW=n one in n of the other slow tests is run, where they are run.
+tests that still take long, by tests/seconds.txt, fewer are drawn: each time some of them. With KSHELL_SLOW=n one in n of
+the other slow tests is run, where they are run.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from tests import ROOT
 FILE = ROOT / "tests" / "seconds.txt"
 # seconds that the cases of one test may take in `make test`, on average: of one that takes n times as long one case in n
 # is drawn. 0 draws as if each took no time, to measure them
-BUDGET = float(os.environ.get("KSHELL_BUDGET", "0.25"))
+BUDGET = float(os.environ.get("KSHELL_BUDGET", "0.12"))
 LEAST = 0.25  # seconds of those in the file
 _MEASURED = re.compile(r"^(\d+\.\d\d)s (?:call|setup|teardown) +\S*?(\w+\.py)::(\w+)", re.MULTILINE)
 
