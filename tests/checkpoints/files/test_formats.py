@@ -20,7 +20,7 @@ from safetensors import safe_open
 
 from kshell.checkpoints.base.stored import WIDTHS, Bytes, File, Pieced, Strided
 from kshell.checkpoints.files import pt_writing, weights_writing
-from kshell.checkpoints.files.weights import DTYPES
+from kshell.checkpoints.files.safetensors import DTYPES
 from kshell.checkpoints.pickles.editing import encoded, tensor
 from kshell.checkpoints.trees.opening import opened, tensors_of
 from kshell.errors import QError
