@@ -224,12 +224,13 @@ class Place(NamedTuple):
 
 def _end_of(f: BinaryIO, size: int, most: int) -> int:
     """The offset of the last end record of a zip, which so many bytes may follow."""
-    first = max(size - _END.size - most, 0)
-    f.seek(first)
-    end = f.read(size - first).rfind(b"PK\5\6", 0, size - first - _END.size + 4)
-    if end < 0:
-        raise ValueError("its end is not that of a zip")
-    return first + end
+    for after in (0, most):  # most zips have nothing there: little is read
+        first = max(size - _END.size - after, 0)
+        f.seek(first)
+        end = f.read(size - first).rfind(b"PK\5\6", 0, size - first - _END.size + 4)
+        if end >= 0:
+            return first + end
+    raise ValueError("its end is not that of a zip")
 
 
 def _directory(f: BinaryIO, size: int, foreign: bool) -> tuple[memoryview, int]:
