@@ -36,6 +36,7 @@ _LOCATOR = struct.Struct("<4sIQI")  # zip64 end locator
 _END64 = struct.Struct("<4s28xQQQ")  # zip64 end record
 _M32 = 0xFFFFFFFF  # means "see the 64-bit number"
 _DEFLATED = 8  # the method of compression
+_AFTER = 69_562  # bytes after its end with which PyTorch reads a zip: a comment, or what a download has added
 _MEMBERS = 250_000  # members allowed in any zip; larger files may have more
 _ZIP64 = 1 << 30  # members above this get 64-bit sizes
 _SLACK = 48 << 20  # bytes of memory allowed for any file
@@ -121,7 +122,7 @@ def _add(z: zipfile.ZipFile, name: str, work: Task, *parts: bytes | memoryview) 
 
 
 # approximate bytes in memory by JSON token
-_COSTS = ((b"[", 80), (b"{", 150), (b",", 32), (b'"', 8), (b":", 130))
+_COSTS = (("[", 80), ("{", 150), (",", 32), ('"', 8), (":", 130))
 
 
 class TooMuch(ValueError):
@@ -162,11 +163,13 @@ def wrong(call: str, path: str, e: Exception) -> QError:
 
 def described_cost(text: bytes | bytearray) -> int:
     """The approximate memory that a JSON text and its values need."""
-    highest = int(np.frombuffer(text, np.uint8).max()) if text else 0
+    found = np.frombuffer(text, np.uint8)
+    highest = int(found.max(initial=0))
     width = 4 if highest >= 0xF0 else 2 if highest >= 0xC4 else 1  # bytes per character in Python
-    value_width = 4 if width > 1 or b"\\u" in text else 1
+    # one byte is found in less time than two
+    value_width = 4 if width > 1 or (b"\\" in text and b"\\u" in text) else 1
     return len(text) * (1 + width + value_width) + sum(
-        text.count(mark) * cost for mark, cost in _COSTS
+        int(np.count_nonzero(found == ord(mark))) * cost for mark, cost in _COSTS
     )
 
 
@@ -219,15 +222,26 @@ class Place(NamedTuple):
     packed: int = -1
 
 
-def _directory(f: BinaryIO, size: int) -> tuple[memoryview, int]:
+def _end_of(f: BinaryIO, size: int, most: int) -> int:
+    """The offset of the last end record of a zip, which so many bytes may follow."""
+    for after in (0, most):  # most zips have nothing there: little is read
+        first = max(size - _END.size - after, 0)
+        f.seek(first)
+        end = f.read(size - first).rfind(b"PK\5\6", 0, size - first - _END.size + 4)
+        if end >= 0:
+            return first + end
+    raise ValueError("its end is not that of a zip")
+
+
+def _directory(f: BinaryIO, size: int, foreign: bool) -> tuple[memoryview, int]:
     """The directory of a zip, at its end, and the number of members it declares."""
     if size < _END.size:
         raise ValueError("it is cut off")
-    f.seek(size - _END.size)
-    signature, *disks, on_disk, count, length, start, comment = _END.unpack(f.read(_END.size))
-    if signature != b"PK\5\6" or comment or any(disks) or on_disk != count:
+    end = _end_of(f, size, _AFTER if foreign else 0)
+    f.seek(end)
+    _, *disks, on_disk, count, length, start, comment = _END.unpack(f.read(_END.size))
+    if any(disks) or on_disk != count or (comment and not foreign):
         raise ValueError("its end is not that of a zip")
-    end = size - _END.size
     # large zips, and torch's, have a zip64 end record before it
     if end >= _LOCATOR.size + _END64.size:
         f.seek(end - _LOCATOR.size)
@@ -245,11 +259,11 @@ def _directory(f: BinaryIO, size: int) -> tuple[memoryview, int]:
 
 
 def _entries(
-    f: BinaryIO, size: int, room: Room, deflated: bool
+    f: BinaryIO, size: int, room: Room, foreign: bool
 ) -> Iterator[tuple[int, bytes, str, Place]]:
     """For each member in the directory: the offset of its header, its name as bytes and text, and its location if the
     header has no extra field."""
-    data, count = _directory(f, size)
+    data, count = _directory(f, size, foreign)
     room.need(len(data) + _MEMBER * count)
     position = 0
     for _ in range(count):
@@ -273,7 +287,7 @@ def _entries(
             )
         text = name.decode("utf-8" if flags & 0x800 else "cp437")
         place = Place(offset + _LOCAL.size + name_length, length, crc)
-        if method == _DEFLATED and deflated and not flags & 1:
+        if method == _DEFLATED and foreign and not flags & 1:
             place = place._replace(packed=packed)
         elif method or packed != length or flags & 1:
             raise Compressed(f"{text} is compressed")
@@ -293,12 +307,12 @@ def _wide(extra: memoryview, n: int) -> list[int]:
     raise ValueError("its directory is damaged")
 
 
-def places(f: BinaryIO, size: int, room: Room, deflated: bool = False) -> dict[str, Place]:
-    """The members of a zip, by name. ValueError and the like if it is compressed (unless by deflate, and `deflated`),
-    has duplicate or overlapping members, or ends too early or too late, or exceeds the budget."""
+def places(f: BinaryIO, size: int, room: Room, foreign: bool = False) -> dict[str, Place]:
+    """The members of a zip, by name. ValueError and the like if it has duplicate or overlapping members, or ends too
+    early, or exceeds the budget; unless it is `foreign`, also if it is compressed by deflate, or ends too late."""
     by_name: dict[str, Place] = {}
     previous_end = 0
-    for offset, raw_name, name, place in sorted(_entries(f, size, room, deflated)):
+    for offset, raw_name, name, place in sorted(_entries(f, size, room, foreign)):
         f.seek(offset)
         signature, name_length, extra = _LOCAL.unpack(f.read(_LOCAL.size))
         if (

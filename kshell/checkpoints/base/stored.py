@@ -12,10 +12,10 @@ import io
 import os
 import stat
 import sys
-import weakref
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from math import prod
 from types import MappingProxyType
 from typing import Any, BinaryIO, NamedTuple, Protocol, cast
@@ -26,6 +26,7 @@ from kshell.errors import QError
 from kshell.values.session.interrupts import PENDING, give_up
 
 PIECE = 1 << 22  # bytes that are read at a time
+_FIRST = 512  # bytes that tell the kind of a file
 MOST_DIMS = 64  # torch operations support no more dimensions
 _LARGEST = 1 << 63  # the first number that no size, stride or offset can be
 # fmt: off  # a table
@@ -67,14 +68,25 @@ WIDTHS = {
 # fmt: on
 
 
+class _Descriptor:
+    """The number of an open file, which is closed with the last one that has it."""
+
+    def __init__(self, path: str) -> None:
+        self.number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+        if "number" in self.__dict__:  # none if it could not be opened
+            close(self.number)
+
+
 class File:
     """An open file, or a part of one, whose content may be asked for later: QError if it is another by then."""
 
     def __init__(self, path: str) -> None:
         """Open a file. OSError if it cannot be opened, ValueError if it is no file."""
         self.path, self.start = path, 0
-        self.descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        weakref.finalize(self, os.close, self.descriptor)
+        self._open = _Descriptor(path)
+        self.descriptor = self._open.number
         found = os.fstat(self.descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise ValueError("it is no file")
@@ -86,10 +98,14 @@ class File:
         if start < 0 or not 0 <= size <= self.size - start:
             raise ValueError("it is cut off")
         made = copy.copy(self)
-        made.start, made.size, made._whole = self.start + start, size, self
+        made.start, made.size = self.start + start, size
+        made.__dict__.pop("begin", None)
         return made
 
-    _whole: File | None = None  # which closes the descriptor
+    @cached_property
+    def begin(self) -> bytes:
+        """Its first bytes, which tell its kind."""
+        return self.read(0, min(_FIRST, self.size))
 
     @property
     def stream(self) -> BinaryIO:
@@ -118,6 +134,11 @@ class File:
 
     def read(self, offset: int, length: int) -> bytes:
         """The bytes at an offset."""
+        if length <= PIECE:  # most are short: in half the time
+            self.check()
+            data = os.pread(self.descriptor, length, self.start + offset)
+            if len(data) == length:
+                return data
         out = bytearray(length)
         self.into(memoryview(out), offset)
         return bytes(out)
@@ -228,6 +249,16 @@ class Traits(NamedTuple):
     grad: bool = False
     attributes: Mapping[Any, Any] = MappingProxyType({})
     state: Any = None
+
+
+@dataclass(eq=False, slots=True)
+class Form:
+    """The type, size and bytes of a tensor, and how it is quantised: what is shown of it before it is read."""
+
+    dtype: str
+    shape: Sequence[int]
+    nbytes: int
+    scheme: str
 
 
 class Stored:

@@ -60,7 +60,7 @@ class Zip:
     def __init__(self, file: File, room: Room) -> None:
         """Read the directory. ValueError and the like if it is damaged, or needs more memory than there is room for."""
         self.file, self.room = file, room
-        self.members = places(file.stream, file.size, room, deflated=True)
+        self.members = places(file.stream, file.size, room, foreign=True)
         room.left += _GRANTED * len(self.members)
         for place in self.members.values():
             if place.packed >= 0:

@@ -12,38 +12,40 @@ import json
 import re
 import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
-from operator import mul, sub
+from operator import attrgetter, sub
 from typing import Any, NamedTuple
 
-from kshell.checkpoints.base.stored import MOST_DIMS, File
+from kshell.checkpoints.base.stored import MOST_DIMS, WIDTHS, File, Form
 from kshell.store.archive import Room, bounded_names, one_value
 
 # fmt: off  # a table
-# type names and bytes per item
-SIZES = {
-    "F4": 1,
-    "BOOL": 1,
-    "U8": 1,
-    "I8": 1,
-    "F8_E5M2": 1,
-    "F8_E4M3": 1,
-    "F8_E5M2FNUZ": 1,
-    "F8_E4M3FNUZ": 1,
-    "F8_E8M0": 1,
-    "I16": 2,
-    "U16": 2,
-    "F16": 2,
-    "BF16": 2,
-    "I32": 4,
-    "U32": 4,
-    "F32": 4,
-    "F64": 8,
-    "I64": 8,
-    "U64": 8,
-    "C64": 8,
+# types by name: torch's name of each, and bytes per item
+DTYPES = {
+    "F4": "float4_e2m1fn_x2",
+    "BOOL": "bool",
+    "U8": "uint8",
+    "I8": "int8",
+    "F8_E5M2": "float8_e5m2",
+    "F8_E4M3": "float8_e4m3fn",
+    "F8_E5M2FNUZ": "float8_e5m2fnuz",
+    "F8_E4M3FNUZ": "float8_e4m3fnuz",
+    "F8_E8M0": "float8_e8m0fnu",
+    "I16": "int16",
+    "U16": "uint16",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "I32": "int32",
+    "U32": "uint32",
+    "F32": "float32",
+    "F64": "float64",
+    "I64": "int64",
+    "U64": "uint64",
+    "C64": "complex64",
 }
 # fmt: on
+SIZES = {name: WIDTHS[dtype] for name, dtype in DTYPES.items()}
 HALVES = {"F4"}  # types whose items are pairs of values in a byte; shapes count values
 BITS = {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6}  # of a value, where it is not whole bytes
 _BITS = {name: 8 * size for name, size in SIZES.items()} | BITS  # of a value of each type
@@ -54,9 +56,34 @@ MOST = 100_000_000  # maximum bytes of a header
 _TENSOR = 1000  # approximate bytes of memory per tensor, besides its content
 # bytes of memory allowed for a tensor in a header, by its mark, and the bytes that it takes there at least
 _GRANTED, _OFFSETS, _SHORTEST = 2400, b'"data_offsets"', 51
-_PART = 60  # and per part of a header's text
+_ENTRY_COST = 1600  # of those, what is taken of an entry that is found by its pattern
 _META = "__metadata__"
 _BEGIN = f'{{"{_META}":'
+
+
+@dataclass(eq=False, slots=True)
+class FileForm(Form):
+    """The same as a header has it: the name of the type, and the size, which counts values."""
+
+    word: str
+    size: Sequence[int]
+
+
+def form_of(word: str, size: Sequence[int]) -> FileForm:
+    """That of a type and size in a header. ValueError says what is wrong with these."""
+    if word not in _BITS:
+        raise ValueError(f"has type {word}, which is not known")
+    if len(size) > MOST_DIMS:  # their product may be very long
+        raise ValueError(f"has {len(size)} dimensions")
+    if any(n.__class__ is not int or n < 0 for n in size):
+        raise ValueError("has wrong numbers")
+    shape, bits = tuple(size), prod(size) * _BITS[word]
+    if bits % 8 or (word in HALVES and (not shape or shape[-1] % 2)):
+        raise ValueError("has a wrong shape")
+    if word in DTYPES:
+        shape = (*shape[:-1], shape[-1] // 2) if word in HALVES else shape
+        return FileForm(DTYPES[word], shape, bits // 8, "", word, size)
+    return FileForm("uint8", (bits // 8,), bits // 8, word, word, size)  # torch has no such type
 
 
 class Place(NamedTuple):
@@ -74,8 +101,7 @@ class Header(NamedTuple):
     `origin` is the offset of these."""
 
     names: list[str]
-    dtypes: list[str]
-    shapes: list[Sequence[int]]
+    forms: list[FileForm]
     starts: list[int]
     ends: list[int]
     metadata: dict[str, str]
@@ -85,23 +111,26 @@ class Header(NamedTuple):
     @property
     def places(self) -> list[Place]:
         """The tensors one by one."""
-        return [*map(Place, self.names, self.dtypes, self.shapes, self.starts, self.ends)]
+        forms = self.forms
+        words, sizes = [form.word for form in forms], [form.size for form in forms]
+        return [*map(Place, self.names, words, sizes, self.starts, self.ends)]
 
 
 # the first ones of these columns
-_Columns = tuple[list[str], list[str], list[Sequence[int]], list[int], list[int], dict[str, str]]
+_Columns = tuple[list[str], list[FileForm], list[int], list[int], dict[str, str]]
 
 
 def read_header(file: File, room: Room) -> Header:
     """The tensors in a file. ValueError and the like if the header is invalid, or does not match the file."""
     size = file.size
-    length = int.from_bytes(file.read(0, min(8, size)), "little")
+    length = int.from_bytes(file.begin[:8], "little")
     if size < 8 or not 2 <= length <= min(MOST, size - 8):
         raise ValueError("the header has a wrong length")
     data = file.read(8, length)
-    room.left += _GRANTED * min(data.count(_OFFSETS), length // _SHORTEST)
-    columns = _cut(data, room) or _parsed(data, room)
-    names, _, _, starts, ends, _ = columns
+    marks = min(data.count(_OFFSETS), length // _SHORTEST)
+    room.left += _GRANTED * marks
+    columns = _found(data, marks, room) or _parsed(data, room)
+    names, _, starts, ends, _ = columns
     order: Sequence[int] = range(len(names))
     if starts != [0, *ends[:-1]]:
         spans = [*zip(starts, ends, strict=True)]
@@ -124,8 +153,8 @@ def _parsed(data: bytes, room: Room) -> _Columns:
     room.need(_TENSOR * len(entries))
     metadata = _checked(entries.pop(_META, None) or {})
     columns = zip(*(_place(key, value) for key, value in entries.items()), strict=True)
-    names, dtypes, shapes, starts, ends = map(list, columns) if entries else ([] for _ in range(5))
-    return names, dtypes, shapes, starts, ends, metadata
+    forms, starts, ends = map(list, columns) if entries else ([], [], [])
+    return [*entries], forms, starts, ends, metadata
 
 
 def _checked(metadata: Any) -> dict[str, str]:
@@ -136,34 +165,50 @@ def _checked(metadata: Any) -> dict[str, str]:
     return metadata
 
 
-_NUMBER = "(?:0|[1-9][0-9]*)"
+def _place(name: str, v: dict[str, Any]) -> tuple[FileForm, int, int]:
+    """The form of a tensor by its entry in a header, its first and last byte."""
+    try:
+        word, size, (start, end) = v["dtype"], v["shape"], v["data_offsets"]
+    except KeyError:
+        raise ValueError(f"{name} has a wrong description") from None
+    try:
+        form = form_of(word, size)
+    except ValueError as e:
+        raise ValueError(f"{name} {e}") from None
+    if start.__class__ is not int or end.__class__ is not int or start < 0:
+        raise ValueError(f"{name} has wrong numbers")
+    if end - start != form.nbytes:
+        raise ValueError(f"{name} has a wrong length")
+    return form, start, end
+
+
+_NUMBER = "(?:0|[1-9][0-9]*+)"
 # a tensor's entry as programs write it, without blanks and escapes; beside its groups it has so many characters
 _ENTRY = re.compile(
-    r'"([^"\\\x00-\x1f]*)":\{"dtype":"(\w+)","shape":\[((?:'
-    + f"{_NUMBER}(?:,{_NUMBER})*"
-    + r')?)\],"data_offsets":\[('
-    + f"{_NUMBER}),({_NUMBER}"
-    + r')\]\}(?:,(?=")|\}\Z)'
+    r'"([^"\\\x00-\x1f]*+)":\{"dtype":"([^\]]*+)\],"data_offsets":\['
+    + f"({_NUMBER}),({_NUMBER})"
+    + r'\]\}(?:,(?=")|\}\Z)'
 )
-_BESIDE = len('"":{"dtype":"","shape":[],"data_offsets":[,]},')
+_BESIDE = len('"":{"dtype":"],"data_offsets":[,]},')
+# its second group: the type and size, which many tensors have in common
+_FORM = re.compile(rf'(\w+)","shape":\[((?:{_NUMBER}(?:,{_NUMBER})*)?)')
 
 
-def _cut(data: bytes, room: Room) -> _Columns | None:
-    """The same of a header as programs write it, in half the time. None for others, which are to be parsed; also for
-    wrong ones: parsing tells what is wrong."""
+def _found(data: bytes, marks: int, room: Room) -> _Columns | None:
+    """The same of a header as programs write it, in less than half the time, if it has at most so many entries. None
+    for others, which are to be parsed; also for wrong ones: parsing tells what is wrong."""
     before = room.left
     try:
-        # parts of ten quotes each, and characters of up to four bytes
-        room.need(_PART * data.count(b'"') + 13 * len(data))
-        return _by_column(data, room)
-    except (ValueError, KeyError):
+        room.need(_ENTRY_COST * marks + 5 * len(data))  # characters of up to four bytes
+        return _by_column(data)
+    except ValueError:
         room.left = before
         return None
 
 
-def _by_column(data: bytes, room: Room) -> _Columns:
+def _by_column(data: bytes) -> _Columns:
     """Find the entries in the text, and convert and compare a column at a time: they are all of it if they are as long
-    together. ValueError or KeyError if something else is there, or an entry is wrong."""
+    together. ValueError if something else is there, or an entry is wrong."""
     text = data.rstrip(b" ").decode()
     metadata: Any = {}
     begin = 1
@@ -172,51 +217,34 @@ def _by_column(data: bytes, room: Room) -> _Columns:
         if text[end : end + 1] != ",":
             raise ValueError
         begin = end + 1
-    names, dtypes, sizes, firsts, lasts = (
-        [*column] for column in zip(*_ENTRY.findall(text, begin), strict=True)
-    )
-    count = len(names)
-    room.need(_TENSOR * count)
-    shapes = {size: [*map(int, size.split(","))] if size else [] for size in {*sizes}}
-    if max(map(len, shapes.values())) > MOST_DIMS:  # their product may be very long
-        raise ValueError
-    lengths = {size: prod(shape) for size, shape in shapes.items()}
-    starts, ends = [*map(int, firsts)], [*map(int, lasts)]
-    bits = map(mul, map(_BITS.__getitem__, dtypes), map(lengths.__getitem__, sizes))
-    columns = (names, dtypes, sizes, firsts, lasts)
+    columns = [*zip(*_ENTRY.findall(text, begin), strict=True)]
+    names, kinds, firsts, lasts = columns
+    by_kind = {kind: _form_in(kind) for kind in {*kinds}}
+    forms, ends = [*map(by_kind.__getitem__, kinds)], [*map(int, lasts)]
+    is_in_order = firsts == ("0", *lasts[:-1])
+    starts = [0, *ends[:-1]] if is_in_order else [*map(int, firsts)]
     is_right = (
         text.startswith("{")
-        and len(text) - begin == _BESIDE * count + sum(len("".join(column)) for column in columns)
-        and [*bits] == [8 * length for length in map(sub, ends, starts)]
-        and len({*names, _META}) == count + 1  # none is twice
-        and BITS.keys().isdisjoint(dtypes)
+        and len(text) - begin
+        == sum(len("".join(column)) for column in columns) + _BESIDE * len(names)
+        and [*map(sub, ends, starts)] == [*map(_NBYTES, forms)]
+        and len({*names, _META}) == len(names) + 1  # none is twice
     )
     if not is_right:
         raise ValueError
-    return names, dtypes, [*map(shapes.__getitem__, sizes)], starts, ends, _checked(metadata)
+    return [*names], forms, starts, ends, _checked(metadata)
 
 
-def _place(name: str, v: dict[str, Any]) -> Place:
-    try:
-        dtype, shape, (start, end) = v["dtype"], v["shape"], v["data_offsets"]
-        length = _BITS[dtype]
-    except KeyError as e:
-        if isinstance(v, dict) and "dtype" in v and e.args[0] == v["dtype"]:
-            raise ValueError(f"{name} has type {v['dtype']}, which is not known") from None
-        raise ValueError(f"{name} has a wrong description") from None
-    if len(shape) > MOST_DIMS:
-        raise ValueError(f"{name} has {len(shape)} dimensions")
-    for number in shape:
-        if number.__class__ is not int or number < 0:
-            raise ValueError(f"{name} has wrong numbers")
-        length *= number
-    if start.__class__ is not int or end.__class__ is not int or start < 0:
-        raise ValueError(f"{name} has wrong numbers")
-    if dtype in BITS and (length % 8 or (dtype in HALVES and (not shape or shape[-1] % 2))):
-        raise ValueError(f"{name} has a wrong shape")
-    if 8 * (end - start) != length:
-        raise ValueError(f"{name} has a wrong length")
-    return Place(name, dtype, tuple(shape), start, end)
+_NBYTES = attrgetter("nbytes")
+
+
+def _form_in(text: str) -> FileForm:
+    """The form that a text of an entry says."""
+    found = _FORM.fullmatch(text)
+    if found is None:
+        raise ValueError
+    word, size = found.groups()
+    return form_of(word, [*map(int, size.split(","))] if size else [])
 
 
 def layout(tensors: Sequence[tuple[str, str, Sequence[int]]]) -> list[Place]:

@@ -8,41 +8,16 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from itertools import chain, repeat
-from operator import sub
+from itertools import repeat
 from typing import Any, NamedTuple
 
-from kshell.checkpoints.base.stored import File, Memory, Pieced, Stored, Strided
+from kshell.checkpoints.base.stored import File, Form, Memory, Pieced, Stored, Strided
 from kshell.checkpoints.files import safetensors
 from kshell.errors import QError
 from kshell.store.archive import Room, bounded_names
 
 INDEX = re.compile(r"(.*)\.(safetensors|bin)\.index(\.[\w-]+)?\.json")  # also of a variant, as fp16
 SHARDING = "DCP_SHARDING_INFO"  # in the metadata of files of torch.distributed.checkpoint
-# fmt: off  # a table
-DTYPES = {
-    "F4": "float4_e2m1fn_x2",
-    "BOOL": "bool",
-    "U8": "uint8",
-    "I8": "int8",
-    "F8_E5M2": "float8_e5m2",
-    "F8_E4M3": "float8_e4m3fn",
-    "F8_E5M2FNUZ": "float8_e5m2fnuz",
-    "F8_E4M3FNUZ": "float8_e4m3fnuz",
-    "F8_E8M0": "float8_e8m0fnu",
-    "I16": "int16",
-    "U16": "uint16",
-    "F16": "float16",
-    "BF16": "bfloat16",
-    "I32": "int32",
-    "U32": "uint32",
-    "F32": "float32",
-    "F64": "float64",
-    "I64": "int64",
-    "U64": "uint64",
-    "C64": "complex64",
-}
-# fmt: on
 
 
 class Packed(Strided):
@@ -56,25 +31,16 @@ def is_safetensors(begin: bytes, size: int) -> bool:
 
 
 class Columns(NamedTuple):
-    """Tensors by name: the columns of what is known of them before one is read."""
+    """Tensors by name: what is known of them before one is read, by column."""
 
     names: list[str]
-    dtypes: list[str]  # torch's names
-    shapes: list[Sequence[int]]
-    nbytes: list[int]
-    schemes: list[str]
+    forms: Sequence[Form]  # one object for many of them, where they are read from headers
 
     @classmethod
     def of(cls, tensors: dict[str, Stored]) -> Columns:
         """Those of tensors."""
-        found = tensors.values()
-        return cls(
-            list(tensors),
-            [tensor.dtype for tensor in found],
-            [tensor.shape for tensor in found],
-            [tensor.nbytes for tensor in found],
-            [tensor.scheme for tensor in found],
-        )
+        forms = [Form(t.dtype, t.shape, t.nbytes, t.scheme) for t in tensors.values()]
+        return cls([*tensors], forms)
 
 
 class Weights:
@@ -96,45 +62,33 @@ def read_file(file: File, room: Room) -> tuple[Weights, dict[str, str]]:
     sums = safetensors.sums(found)
 
     def make() -> dict[str, Stored]:
-        crcs = sums or repeat(0)
+        rows = zip(found.names, found.forms, found.starts, sums or repeat(0), strict=False)
         return {
-            place.name: _stored(place, file, found.origin, crc)
-            for place, crc in zip(found.places, crcs, strict=False)
+            name: _stored(form, Memory(file, found.origin + start, form.nbytes, name, crc=crc))
+            for name, form, start, crc in rows
         }
 
-    if safetensors.BITS.keys() & {*found.dtypes}:
-        weights = Weights(Columns.of(tensors := make()), lambda: tensors)
-    else:
-        dtypes = list(map(DTYPES.__getitem__, found.dtypes))
-        nbytes = list(map(sub, found.ends, found.starts))
-        columns = Columns(found.names, dtypes, found.shapes, nbytes, [""] * len(dtypes))
-        weights = Weights(columns, make)
-    return weights, found.metadata
+    return Weights(Columns(found.names, found.forms), make), found.metadata
 
 
-def _stored(place: safetensors.Place, file: File, origin: int, crc: int) -> Stored:
-    name, kind, shape, start, end = place
-    part = Memory(file, origin + start, end - start, name, crc=crc)
-    dtype = DTYPES.get(kind)
-    if dtype is None:
-        packed = Packed("uint8", (end - start,), part)
-        packed.scheme = kind
-        packed.options = {"size": tuple(shape)}
-        return packed
-    if kind in safetensors.HALVES:
-        shape = (*shape[:-1], shape[-1] // 2)
-    return Strided.whole(dtype, tuple(shape), part)
+def _stored(form: safetensors.FileForm, memory: Memory) -> Stored:
+    if not form.scheme:
+        return Strided.whole(form.dtype, tuple(form.shape), memory)
+    packed = Packed(form.dtype, form.shape, memory)
+    packed.scheme = form.scheme
+    packed.options = {"size": tuple(form.size)}
+    return packed
 
 
 # ------------------------------------------------------------------ folders
 
 
-def read_index(path: str, suffix: str, room: Room) -> tuple[dict[str, str], Any]:
+def read_index(path: str, suffix: str) -> tuple[dict[str, str], Any]:
     """The file of each tensor of a folder, from its index, and the metadata; the names of files end in `suffix`."""
     file = File(path)
     if file.size > safetensors.MOST:
         raise ValueError("it is too long")
-    index = bounded_names(file.read(0, file.size), room)
+    index = bounded_names(file.read(0, file.size), Room(file.size))
     locations = index["weight_map"]
     outside = {
         place
@@ -165,41 +119,28 @@ def joined(
 ) -> dict[str, Any]:
     """The tensors of a folder's files (`contents`, by name of the file), in the order of its index; those that it does
     not name at the end. QError if one is missing."""
-    found = {}
-    for name, file in locations.items():
-        if name not in contents[file]:
-            raise QError(f"ckpt: {os.path.join(folder, file)} has no {name}")
-        found[name] = contents[file][name]
-    for tensors in contents.values():
-        for name, tensor in tensors.items():
-            found.setdefault(name, tensor)
+    try:
+        found = {name: contents[file][name] for name, file in locations.items()}
+    except KeyError:
+        name, file = next(pair for pair in locations.items() if pair[0] not in contents[pair[1]])
+        raise QError(f"ckpt: {os.path.join(folder, file)} has no {name}") from None
+    if len(found) < sum(map(len, contents.values())):
+        for tensors in contents.values():
+            for name, tensor in tensors.items():
+                found.setdefault(name, tensor)
     return found
 
 
 def joined_weights(folder: str, locations: dict[str, str], contents: dict[str, Weights]) -> Weights:
     """The same of .safetensors files, of which no tensor is made."""
-    columns = [
-        [*chain.from_iterable(parts)]
-        for parts in zip(*(weights.columns for weights in contents.values()), strict=True)
-    ]
-    names, files = columns[0], []
-    for file, weights in contents.items():
-        files += [file] * len(weights.columns.names)
-    rows = dict(zip(names, range(len(names)), strict=True))
-    order: list[Any] = [*map(rows.get, locations)]
-    is_exact = len(rows) == len(names) == len(locations) and None not in order
-    if not is_exact or [*map(files.__getitem__, order)] != [*locations.values()]:
-        numbers: dict[str, dict[str, int]] = {file: {} for file in contents}
-        for i, (file, name) in enumerate(zip(files, names, strict=True)):
-            numbers[file][name] = i
-        order = [*joined(folder, locations, numbers).values()]
-    taken = [[*map(column.__getitem__, order)] for column in columns]
+    forms = {file: dict(zip(*weights.columns, strict=True)) for file, weights in contents.items()}
+    found = joined(folder, locations, forms)
 
     def make() -> dict[str, Stored]:
         tensors = {file: weights.tensors for file, weights in contents.items()}
         return joined(folder, locations, tensors)
 
-    return Weights(Columns(*taken), make)
+    return Weights(Columns([*found], [*found.values()]), make)
 
 
 def sharded(files: list[tuple[dict[str, Stored], dict[str, str]]]) -> dict[str, Stored]:

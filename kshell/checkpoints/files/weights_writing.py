@@ -14,7 +14,7 @@ from typing import BinaryIO, NamedTuple
 from kshell.checkpoints.base.copying import FileRun, run_of_tensor
 from kshell.checkpoints.base.stored import Composite, Stored
 from kshell.checkpoints.files import safetensors
-from kshell.checkpoints.files.weights import DTYPES, Packed, index_digest
+from kshell.checkpoints.files.weights import Packed, index_digest
 from kshell.errors import CallError, QError
 from kshell.store import atomic, unfinished
 from kshell.values.session.interrupts import PENDING, give_up
@@ -24,7 +24,7 @@ META = "__metadata__"
 _INDEX = ".safetensors.index.json"
 _PIECE = 1 << 22
 _TURNS = 4  # pieces of which one is made, one waits, and one is written
-_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+_NAMES = {dtype: name for name, dtype in safetensors.DTYPES.items()}
 # what follows the stem in the name of one file of several; the last part is there if an earlier save had the name
 _SHARD = re.compile(r"-\d{5}-of-\d{5}(-[0-9a-f]{8})?\.safetensors")
 

@@ -35,7 +35,6 @@ _RUN = re.compile(
 )
 _SHARD = re.compile(r".*-\d{5}-of-\d{5}(-[0-9a-f]{8})?\.(safetensors|bin)")
 _SETTINGS = 1 << 26  # bytes of a file of settings
-_FIRST = 512  # bytes that tell the kind of a file
 
 
 @dataclass
@@ -84,14 +83,13 @@ def opened(path: str) -> Opened:
 def of_file(path: str) -> Opened:
     """Open a file. QError if it is no checkpoint, ValueError and the like if it is damaged."""
     file = File(path)
-    begin = file.read(0, min(_FIRST, file.size))
     room = Room(file.size)
     for kind, is_kind, read in _KINDS:
-        if is_kind(begin, file.size):
+        if is_kind(file.begin, file.size):
             return read(path, kind, file, room)
     if path.endswith(".safetensors"):  # a damaged one
         return _weights(path, "safetensors", file, room)
-    what, advice = kind_of(path, begin)
+    what, advice = kind_of(path, file.begin)
     text = f"it is {what}" if what else "PyTorch writes no such file"
     raise QError(f"ckpt: {path} is not a checkpoint: {text}", hint=advice)
 
@@ -223,14 +221,9 @@ def _one_of(path: str, names: list[str], suffix: str) -> list[str]:
     return [os.path.join(path, name) for name in names if name.endswith(suffix)]
 
 
-def _is_dcp(path: str) -> bool:
-    """Is this a folder of torch.distributed.checkpoint?"""
-    return os.path.isdir(path) and any(name.endswith(".metadata") for name in os.listdir(path))
-
-
 def _of_dcp(path: str, names: list[str]) -> Opened | None:
     """A folder of torch.distributed.checkpoint; other files in it, as Lightning's meta.pt, under their names."""
-    if not _is_dcp(path):
+    if not any(name.endswith(".metadata") for name in names):
         return None
     beside: list[Branch] = []
     tree = dcp.read(path, beside)
@@ -255,8 +248,10 @@ def _of_run(path: str, names: list[str]) -> Opened | None:
         tree[stem] = index.value
     for name in names:
         inner = os.path.join(path, name)
-        if _is_dcp(inner):
-            tree[name] = _checked(inner, lambda inner=inner: _of_dcp(inner, [])).value  # type: ignore[misc]
+        files = sorted(os.listdir(inner)) if os.path.isdir(inner) else []
+        part = _checked(inner, lambda inner=inner, files=files: _of_dcp(inner, files))  # type: ignore[misc]
+        if part is not None:
+            tree[name] = part.value
     joined = _of_deepspeed(path, [name for name in names if name.startswith("latest")])
     if joined is not None:
         tree = joined.value | tree
@@ -274,9 +269,7 @@ def _indexed(path: str, names: list[str]) -> Opened | None:
         raise QError(f"ckpt: {path} has {len(by_kind)} indexes of weights")
     suffix = ".safetensors" if ".safetensors." in by_kind[0] else ".bin"
     index = os.path.join(path, by_kind[0])
-    locations, about = _checked(
-        index, lambda: weights.read_index(index, suffix, Room(os.path.getsize(index)))
-    )
+    locations, about = _checked(index, lambda: weights.read_index(index, suffix))
     metadata: dict[str, Any] = {}
     digests: dict[str, Any] = {}
     beside: list[Branch] = []

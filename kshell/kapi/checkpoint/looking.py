@@ -13,7 +13,7 @@ from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname
 from kshell.kapi.base.handles import handle
 from kshell.kapi.base.paths import is_path, path_of
-from kshell.kapi.checkpoint.measured import PLAIN, MeasuredCols, described, norms_and_bad
+from kshell.kapi.checkpoint.measured import PLAIN, Described, MeasuredCols, norms_and_bad
 from kshell.kapi.checkpoint.tree_values import to_q_value
 from kshell.kapi.checkpoint.trees import tree_of
 from kshell.values.base.build import bools, longs, table
@@ -62,16 +62,18 @@ def ckpttable(x: Value) -> Value:
     if is_path(arguments[0]):
         return _of_file(opened(path_of(arguments[0], "ckpttable")), flag)
     found = tensors_of(tree_of(arguments[0]))
-    columns = described(Columns.of(found), {})[:4]
+    plain = Described(Columns.of(found), {})
     statistics = norms_and_bad(list(found.values())) if flag else []
-    return table([*PLAIN[:4], *("norm", "bad")[: len(statistics)]], [*columns, *statistics])
+    names = PLAIN[:4]
+    columns = [*map(plain.column, names), *statistics]
+    return table([*names, *("norm", "bad")[: len(statistics)]], columns)
 
 
 def _of_file(found: Opened, flag: bool) -> Table:
     columns = found.columns
-    schemes = _schemes(found) if may_be_quantized(columns.dtypes) else {}
+    schemes = _schemes(found) if may_be_quantized(form.dtype for form in {*columns.forms}) else {}
     if not flag:
-        return table(list(PLAIN), described(columns, schemes))
+        return table(list(PLAIN), [*map(Described(columns, schemes).column, PLAIN)])
     measured = MeasuredCols(found, columns, schemes)
     return Table(list(measured.names), measured)
 

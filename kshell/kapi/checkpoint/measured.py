@@ -156,17 +156,23 @@ class MeasuredCols(LazyCols):
 
     def __init__(self, found: Opened, columns: Columns, schemes: dict[str, str]) -> None:
         super().__init__([*PLAIN, *MEASURED], found.path)
-        self._found, self._nbytes = found, columns.nbytes
+        self._found, self._columns = found, columns
+        self._described = Described(columns, schemes)
         self._known: dict[tuple[int, str], Any] = {}  # by row and column
-        for i, column in enumerate(described(columns, schemes)):
-            list.__setitem__(self, i, column)
 
     @cached_property
     def _tensors(self) -> list[Stored]:
         return list(tensors_of(self._found.value).values())
 
+    @cached_property
+    def _nbytes(self) -> list[int]:
+        return [form.nbytes for form in self._columns.forms]
+
     def make(self, i: int) -> Value:
-        return self._column(self.names[i], range(len(self._nbytes)))
+        name = self.names[i]
+        if name in PLAIN:
+            return self._described.column(name)
+        return self._column(name, range(len(self._nbytes)))
 
     def taken(self, name: str, rows: np.ndarray) -> ListValue:
         """Some rows of a column: no others are computed."""
@@ -197,30 +203,50 @@ def column_of(name: str, values: list[Any]) -> ListValue:
     return longs(values) if name == "bad" else floats(values)
 
 
-def described(columns: Columns, schemes: dict[str, str]) -> list[ListValue]:
+class Described:
     """Names, types, sizes, bytes and schemes of tensors, as columns; `schemes` has those that are others, by name."""
-    own = columns.schemes
-    if schemes:
-        own = list(map(schemes.get, columns.names, own))
-    return [
-        Vec(T.S, sym_codes(columns.names)),
-        _words(columns.dtypes, lambda dtype: dtype_symbol(dtype) or dtype),
-        _sizes(columns.shapes),
-        longs(columns.nbytes),
-        _words(own),
-    ]
+
+    def __init__(self, columns: Columns, schemes: dict[str, str]) -> None:
+        self._names, self._schemes = columns.names, schemes
+        self._forms = [*{*columns.forms}]  # the same one may be that of many
+        numbers = dict(zip(self._forms, range(len(self._forms)), strict=True))
+        self._rows = np.array([*map(numbers.__getitem__, columns.forms)], np.int64)
+
+    def column(self, name: str) -> ListValue:
+        """One of them."""
+        if name == "name":
+            return Vec(T.S, sym_codes(self._names))
+        if name == "size":
+            return _sizes([form.shape for form in self._forms], self._rows)
+        if name == "bytes":
+            return Vec(T.J, np.array([form.nbytes for form in self._forms], np.int64)[self._rows])
+        if name == "scheme":
+            return self._scheme()
+        types = [dtype_symbol(form.dtype) or form.dtype for form in self._forms]
+        return Vec(T.S, _words(types)[self._rows])
+
+    def _scheme(self) -> Vec:
+        own = [form.scheme for form in self._forms]
+        if not self._schemes:
+            return Vec(T.S, _words(own)[self._rows])
+        rows = zip(self._names, self._rows.tolist(), strict=True)
+        return Vec(T.S, _words([self._schemes.get(name, own[row]) for name, row in rows]))
 
 
-def _words(values: list[str], shown: Callable[[str], str] = str) -> Vec:
-    """A column of words, of which there are few."""
-    codes = {value: sym(shown(value)).v for value in {*values}}
-    return Vec(T.S, np.array([*map(codes.__getitem__, values)], np.int32))
+def _words(values: list[str]) -> np.ndarray:
+    """Words, of which few are different, as symbols."""
+    codes = {value: sym(value).v for value in {*values}}
+    return np.array([codes[value] for value in values], np.int32)
 
 
-def _sizes(shapes: Sequence[Sequence[int]]) -> List:
-    """Shapes as a column."""
-    items = np.array([*chain.from_iterable(shapes)], np.int64)
-    return flat_list(T.J, items, np.cumsum([*map(len, shapes)], dtype=np.int64))
+def _sizes(shapes: Sequence[Sequence[int]], rows: np.ndarray) -> List:
+    """The shapes with some numbers as a column."""
+    counts = np.array([*map(len, shapes)], np.int64)
+    places = np.arange(counts.max(initial=0))
+    padded = np.zeros((len(shapes), len(places)), np.int64)
+    is_there = places < counts[:, None]
+    padded[is_there] = [*chain.from_iterable(shapes)]
+    return flat_list(T.J, padded[rows][is_there[rows]], np.cumsum(counts[rows]))
 
 
 def norms_and_bad(tensors: Sequence[Stored]) -> list[Vec]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import random
 import re
 import struct
 import warnings
@@ -20,11 +21,12 @@ from safetensors import safe_open
 
 from kshell.checkpoints.base.stored import WIDTHS, Bytes, File, Pieced, Strided
 from kshell.checkpoints.files import pt_writing, weights_writing
-from kshell.checkpoints.files.weights import DTYPES
+from kshell.checkpoints.files.safetensors import DTYPES
 from kshell.checkpoints.pickles.editing import encoded, tensor
 from kshell.checkpoints.trees.opening import opened, tensors_of
 from kshell.errors import QError
 from kshell.kapi.checkpoint.stored_tensors import tensor_of
+from kshell.session import Session
 from tests.checkpoints.kinds import KINDS, Small, numbers, write_dcp, zipped
 from tests.checkpoints.making import Made, save
 
@@ -221,6 +223,28 @@ def test_what_is_written_is_a_zip_of_torch(tmp_path: Path) -> None:
             assert (info.header_offset + 30 + name + extra) % 64 == 0
     back = torch.load(tmp_path / "a.pt", weights_only=True, mmap=True)
     assert torch.equal(back["w"], numbers(3, 2)) and back["n"] == 5
+
+
+def test_bytes_behind_a_zip(tmp_path: Path) -> None:
+    """Those that torch.load accepts, also as a comment; what is written has none. More, or less, is damage."""
+    path, session = tmp_path / "a.pt", Session()
+    torch.save({"w": numbers(30_000), "n": 5}, path)
+    data = path.read_bytes()
+    for after in (b"\0", b"a line\n", bytes(1000), data[:1000], b"PK\5\6", random.Random(3).randbytes(69_562)):
+        for whole in (data + after, data[:-2] + struct.pack("<H", min(len(after), 65_535)) + after):
+            path.write_bytes(whole)
+            for is_mapped in (False, True):
+                assert torch.load(path, weights_only=True, mmap=is_mapped)["n"] == 5
+            session.run(f'd:ckpt`$":{path}"; d[`n]:6; ckpt(`$":{path}.b";d)')
+            back = torch.load(f"{path}.b", weights_only=True)
+            assert torch.equal(back["w"], numbers(30_000)) and back["n"] == 6
+            assert zipfile.ZipFile(f"{path}.b").testzip() is None
+    for whole in (data + bytes(70_000), data + b"PK\5\6" + bytes(18), data[:-1], data[:-2] + data[-1:]):
+        path.write_bytes(whole)
+        with pytest.raises(RuntimeError):
+            torch.load(path)
+        with pytest.raises(QError, match=r"a\.pt is (damaged|not a checkpoint)"):
+            opened(str(path))
 
 
 @pytest.mark.slow

@@ -66,13 +66,18 @@ def large(name: str, folder: Path) -> Path:
 @pytest.mark.parametrize("name", ["pt", "legacy", "safetensors", "npy", "npz", "gguf", "dcp"])
 def test_opening_reads_no_numbers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     touched: list[int] = []
-    into = File.into
+    into, read = File.into, File.read
 
     def counted(self: File, out: memoryview, offset: int) -> None:
         touched.append(len(out))
         into(self, out, offset)
 
+    def counted_read(self: File, offset: int, length: int) -> bytes:
+        touched.append(length)
+        return read(self, offset, length)
+
     monkeypatch.setattr(File, "into", counted)
+    monkeypatch.setattr(File, "read", counted_read)
     (tensor,) = tensors_of(opened(str(large(name, tmp_path))).value).values()
     assert sum(touched) <= 1 << 19
     touched.clear()
