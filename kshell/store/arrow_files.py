@@ -5,12 +5,10 @@ A folder whose folders are named by date, month or number, as `date=2024-01-01`,
 
 from __future__ import annotations
 
-import contextvars
 import importlib
 import os
 import re
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
@@ -22,6 +20,7 @@ from kshell.store import parted, splay
 from kshell.store.arrow_bounds import Bounds, may_meet, of_groups
 from kshell.store.arrow_words import Words
 from kshell.store.splay import Condition, Result
+from kshell.store.threads import in_threads
 from kshell.values.base import types as T
 from kshell.values.base.core import ListValue, Table, Value, Vec
 from kshell.values.base.functions import FROM_ARROW
@@ -81,7 +80,9 @@ class ArrowCols(splay.LazyCols):
             ).cols[0]
             return found
 
-    def in_pieces(self, names: Sequence[str], work: Callable[[Table], Result]) -> list[Result] | None:
+    def in_pieces(
+        self, names: Sequence[str], work: Callable[[Table], Result]
+    ) -> list[Result] | None:
         if all(self.read(self.names.index(name)) is not None for name in names):
             return None
         parts, ends = self._groups
@@ -93,7 +94,7 @@ class ArrowCols(splay.LazyCols):
 
         def of_piece(piece: list[Any]) -> Result:
             read = partial(_read_together, piece, self._dataset.schema)
-            return work(table_of(self.path, read, self._words, columns=list(names)))
+            return work(table_of(self.path, read, self._words, True, columns=list(names)))
 
         with lifted():
             return in_threads(of_piece, pieces)
@@ -167,17 +168,6 @@ def _read_together(parts: Sequence[Any], schema: Any, columns: list[str]) -> Any
     """Some columns of parts of a dataset, one after the other."""
     found = [part.to_table(schema=schema, columns=columns, batch_size=BATCH) for part in parts]
     return importlib.import_module("pyarrow").concat_tables(found)
-
-
-def in_threads(work: Callable[[Any], Result], items: Sequence[Any]) -> list[Result]:
-    """What some work gives for each item, by as many threads as there are processors."""
-    several = min(len(items), os.cpu_count() or 1)
-    with ThreadPoolExecutor(several, "kshell-read") as pool:
-        made = [pool.submit(contextvars.copy_context().run, work, item) for item in items]
-        try:
-            return [future.result() for future in made]
-        finally:
-            pool.shutdown(cancel_futures=True)
 
 
 class Part:
@@ -296,8 +286,8 @@ def _opened(datasets: Any, path: str, kind: str) -> Any:
 
 
 def _few_words(dataset: Any, texts: Sequence[str]) -> list[str]:
-    """Those of some columns that the first row group stores as places in a list of words, as far as their size tells: it
-    is written so until the words are too many, and from then on each text; to read these as places takes several
+    """Those of some columns that the first row group stores as places in a list of words, as far as their size tells.
+    It is written so until the words are too many, and from then on each text; to read these as places takes several
     times as long as to read them, and then to look for equal ones."""
     file = next(iter(dataset.get_fragments()), None)
     if file is None or not file.row_groups:
@@ -313,7 +303,7 @@ _PLACE = 4  # bytes of a text from which on it is not stored as a place
 
 def is_words(kind: Any) -> bool:
     """Is a type of Arrow that of texts, each by itself or as a place in a list?"""
-    return hasattr(kind, "index_type") or str(kind) in TEXTS
+    return str(kind.value_type if hasattr(kind, "index_type") else kind) in TEXTS
 
 
 def arrow(path: str) -> Any:
@@ -327,35 +317,65 @@ def arrow(path: str) -> Any:
 
 
 def table_of(
-    where: str, read: Callable[..., Any], words: dict[str, Words] | None = None, **named: Any
+    where: str,
+    read: Callable[..., Any],
+    words: dict[str, Words] | None = None,
+    views: bool = False,
+    **named: Any,
 ) -> Table:
-    """A table of Arrow as one of q. `words` are those that have been seen, by column."""
+    """A table of Arrow as one of q. `words` are those that have been seen, by column. With `views`, numbers may stay
+    where they are, to be read only."""
 
     def made() -> tuple[Any, dict[str, Vec]]:
         table = read(**named)
-        symbols = _symbols(table, {} if words is None else words)
-        return _of_one_list(table.drop_columns(list(symbols))), symbols
+        simple = _simple(table, {} if words is None else words, views)
+        return _of_one_list(table.drop_columns(list(simple))), simple
 
-    table, symbols = reading(where, made)
+    table, simple = reading(where, made)
     others: Value = FROM_ARROW.fn(table) if len(table.column_names) else Table([], [])
     if others.__class__ is not Table:
         raise QError(f"{where}: a column cannot be one of q")
-    if not symbols:
+    if not simple:
         return others
-    names = named.get("columns") or [*others.names, *symbols]
-    return Table(names, [symbols[n] if n in symbols else others.col(n) for n in names])
+    names = named.get("columns") or [*others.names, *simple]
+    return Table(names, [simple[n] if n in simple else others.col(n) for n in names])
 
 
-def _symbols(table: Any, words: dict[str, Words]) -> dict[str, Vec]:
-    """The columns of texts that are symbols, but for very long ones. A table with a note says itself what they are."""
+def _simple(table: Any, words: dict[str, Words], views: bool) -> dict[str, Vec]:
+    """The columns of texts that are symbols, but for very long ones, and the views. A table with a note says itself
+    what its columns are."""
     found: dict[str, Vec] = {}
-    if table.schema.metadata is None or b"kshell" not in table.schema.metadata:
-        for name, kind in zip(table.schema.names, table.schema.types, strict=True):
-            if str(kind) in TEXTS and table.schema.names.count(name) == 1:
-                codes = words.setdefault(name, Words()).symbols(table.column(name).chunks)
-                if codes is not None:
-                    found[name] = Vec(T.S, codes)
+    if table.schema.metadata is not None and b"kshell" in table.schema.metadata:
+        return found
+    for name, kind in zip(table.schema.names, table.schema.types, strict=True):
+        if table.schema.names.count(name) > 1:
+            continue
+        column, kind = table.column(name), str(kind)
+        if is_words(column.type):
+            known = words.setdefault(name, Words())
+            codes = _codes(known, column) if kind not in TEXTS else known.symbols(column.chunks)
+            if codes is not None:
+                found[name] = Vec(T.S, codes)
+        elif views and kind in _ALIKE and column.num_chunks == 1 and not column.null_count:
+            found[name] = Vec(_ALIKE[kind], column.chunk(0).to_numpy())
     return found
+
+
+def _codes(words: Words, column: Any) -> np.ndarray | None:
+    """The symbols of places in lists of words, of which each chunk may have its own."""
+    if column.null_count:
+        return None
+    found = []
+    for chunk in column.chunks:
+        known = words.symbols([chunk.dictionary])
+        if known is None:
+            return None
+        found.append(known[chunk.indices.to_numpy()])
+    return found[0] if len(found) == 1 else np.concatenate([np.zeros(0, np.int32), *found])
+
+
+# numbers that q stores as Arrow does
+_ALIKE = {"int16": T.H, "int32": T.I, "int64": T.J, "float": T.E, "double": T.F}
 
 
 def _of_one_list(table: Any) -> Any:

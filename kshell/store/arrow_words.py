@@ -1,5 +1,5 @@
-"""Texts of Arrow as symbols: many at once are looked up in a table of hashes by numpy, and only words that are new become
-symbols one by one."""
+"""Texts of Arrow as symbols: many at once are looked up in a table of hashes by numpy, and only words that are new
+become symbols one by one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _SHIFT, _FACTOR = np.uint64(31), np.uint64(0x9E3779B97F4A7C15)
 _MASKS = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)  # of the first n bytes of eight
 _NONE = -1
 _BLOCK = 1 << 16  # texts at a time, as many as caches have room for
-_BITS, _MORE = 12, 2  # of the number of slots at first, and how many more once a quarter of them are taken
+_BITS, _MORE = (
+    12,
+    2,
+)  # of the number of slots at first, and how many more once a quarter of them are taken
 
 
 class Words:
@@ -27,7 +30,9 @@ class Words:
         self._lock = threading.Lock()
         self._bits, self.count = _BITS, 0
         self._slots = np.full(1 << _BITS, _NONE, np.int32)  # the word that is there
-        self._numbers = [np.zeros(0, np.uint64)]  # of the words, by column; there is room for more than there are
+        self._numbers = [
+            np.zeros(0, np.uint64)
+        ]  # of the words, by column; there is room for more than there are
         self._hashes, self._codes = np.zeros(0, np.uint64), np.zeros(0, np.int32)
 
     def symbols(self, chunks: Sequence[Any]) -> Array | None:
@@ -89,7 +94,7 @@ class Words:
         numbers: list[Array],
         hashes: Array,
     ) -> bool:
-        """Put one text into each of some empty slots, of which several texts have the same. Are there more slots then?"""
+        """Put one text into each of some empty slots, which several texts may have. Are there more slots then?"""
         won = self._take(slots, np.arange(len(slots), dtype=np.int32))
         rows = rows[won]
         start, self.count = self.count, self.count + len(rows)

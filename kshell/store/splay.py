@@ -71,9 +71,11 @@ class LazyCols(list[Any]):
         """The rows that may meet all conditions, by what is known without reading columns; None for all."""
         return None
 
-    def in_pieces(self, names: Sequence[str], work: Callable[[Table], Result]) -> list[Result] | None:
-        """What `work` gives for some columns of each piece of the rows, in their order, computed in threads; None for a
-        table that is not stored in pieces, or if these columns have been read."""
+    def in_pieces(
+        self, names: Sequence[str], work: Callable[[Table], Result]
+    ) -> list[Result] | None:
+        """What `work` gives for some columns of each piece of the rows, in their order, computed in threads; the
+        columns are to be read only. None for a table that is not stored in pieces, or if they have been read."""
         return None
 
     def taken(self, name: str, rows: np.ndarray) -> ListValue:

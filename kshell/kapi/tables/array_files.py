@@ -6,12 +6,14 @@ import importlib
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from kshell.errors import QError, first_line, message_of
 from kshell.kapi.tables.parts import Equal, rows_of_part
+from kshell.store.threads import in_threads
 from kshell.values.base import types as T
 from kshell.values.base.build import regular
 from kshell.values.base.core import Table, sym_vec
@@ -71,10 +73,13 @@ def _mapped(file: str) -> np.ndarray:
 
 
 class Images(Equal):
-    """A folder of images in folders that are their classes. An image is channels by rows by columns, from 0 to 1; all
-    have the size of the first one."""
+    """A folder of images in folders that are their classes. An image is channels by rows by columns, from 0 to 1. All
+    have the size of the first one; or they are made to have `size`, rows and columns: resized so that they cover it, of
+    which the middle is taken."""
 
     free = True
+
+    size: tuple[int, int] | None = None
 
     def __init__(self, path: str, files: Sequence[str]) -> None:
         self.what, self.names = path, [IMAGE, CLASS]
@@ -84,9 +89,15 @@ class Images(Equal):
             self._reader = importlib.import_module("PIL.Image")
         if self._reader is None:
             raise QError(f"{path}: Pillow is needed to read images", hint="pip install pillow")
+        self.n = len(self._files)
+        self.resize(None)
+
+    def resize(self, size: tuple[int, int] | None) -> None:
+        """Make all have this size."""
+        self.size = size
         first = self._pixels(self._files[0])
-        self._shape, self.n = first.shape, len(self._files)
-        self.step = rows_of_part(first.nbytes)
+        self._shape = first.shape
+        self.step = rows_of_part(4 * first.size)
 
     def read(self, i: int, names: Sequence[str]) -> Table:
         start = i * self.step
@@ -100,30 +111,49 @@ class Images(Equal):
                 classes = [os.path.relpath(file, self._path).split(os.sep)[0] for file in files]
                 columns.append(sym_vec(classes))
             else:
-                columns.append(regular(T.E, np.stack([self._image(file) for file in files])))
+                pixels = np.empty((len(files), *self._shape), np.float32)
+                in_threads(partial(self._put, pixels, files), range(len(files)))
+                columns.append(regular(T.E, pixels))
         return Table(list(names), columns)
 
     def whole(self, names: Sequence[str]) -> Table:
         return self.read_at(np.arange(len(self._files)), names)
 
-    def _image(self, file: str) -> np.ndarray:
-        found = self._pixels(file)
+    def _put(self, pixels: np.ndarray, files: Sequence[str], i: int) -> None:
+        """Read an image to its place among several."""
+        found = self._pixels(files[i])
         if found.shape != self._shape:
             was, given = ("x".join(map(str, shape)) for shape in (self._shape, found.shape))
-            raise QError(f"{file}: expected an image of {was} as the first one, given {given}")
-        return found
+            raise QError(
+                f"{files[i]}: expected an image of {was} as the first one, given {given}",
+                hint="the option size resizes them",
+            )
+        np.divide(found, np.float32(255), out=pixels[i])
 
     def _pixels(self, file: str) -> np.ndarray:
+        """The pixels of an image, from 0 to 255."""
         problem = ""
         try:
             with self._reader.open(file) as image:
                 grey = image.mode in ("1", "L", "LA", "I;16")
-                a = np.asarray(image.convert("L" if grey else "RGB"))
-            a = a[None] if a.ndim == 2 else a.transpose(2, 0, 1)
-            return np.ascontiguousarray(a, np.float32) / np.float32(255)
+                found = image.convert("L" if grey else "RGB")
+                a = np.asarray(found if self.size is None else self._resized(found, self.size))
+            return a[None] if a.ndim == 2 else a.transpose(2, 0, 1)
         except Exception as exc:  # of any kind, for what stands in a damaged file
             problem = first_line(message_of(exc))
         raise QError(f"{file}: {problem}")
+
+    def _resized(self, image: Any, size: tuple[int, int]) -> Any:
+        """The middle of an image that is as small as covers a size."""
+        rows, columns = size
+        scale = max(rows / image.height, columns / image.width)
+        width, height = (
+            max(n, round(m * scale)) for n, m in ((columns, image.width), (rows, image.height))
+        )
+        if (width, height) != image.size:
+            image = image.resize((width, height), self._reader.Resampling.BILINEAR)
+        left, top = (width - columns) // 2, (height - rows) // 2
+        return image.crop((left, top, left + columns, top + rows))
 
     def where(self, i: int) -> str:
         return f"images {i * self.step} to {i * self.step + self.rows(i) - 1} of {self.what}"

@@ -70,11 +70,15 @@ def _last(g: Groups, x: ListValue) -> ListValue:
 # ------------------------------------------------------------------ sums and products
 
 
-def whole_sums(g: Groups, a: Array) -> Array:
-    """Exact sums of integers, modulo 2^64."""
+def whole_sums(g: Groups, a: Array, null: int | None = None) -> Array:
+    """Exact sums of integers but for nulls, modulo 2^64."""
     if not len(a):
         return np.zeros(g.k, np.int64)
-    if len(a) * max(abs(int(a.min())), abs(int(a.max()))) < _EXACT:
+    least = int(a.min())
+    if least == null:
+        a = np.where(a == null, a.dtype.type(0), a)
+        least = int(a.min())
+    if len(a) * max(abs(least), abs(int(a.max()))) < _EXACT:
         return total(g, a).astype(np.int64)
     return _reduce(g, np.add, a, dtype=np.int64)
 
@@ -85,10 +89,11 @@ def _sum(g: Groups, x: Value) -> Vec | None:
         return None
     qtype = sum_type(x.t)
     array = x.a
-    missing = null_mask(array, x.t)
-    if missing is not None:
-        array = np.where(missing, array.dtype.type(0), array)
-    totals = total(g, array) if qtype in T.FLOATS else whole_sums(g, array)
+    if qtype in T.FLOATS:
+        missing = null_mask(array, x.t)
+        totals = total(g, array if missing is None else np.where(missing, 0, array))
+    else:
+        totals = whole_sums(g, array, T.NULL[x.t] if x.t in T.SIGNED else None)
     return Vec(qtype, totals.astype(T.DTYPE[qtype], copy=False))
 
 

@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from kshell.lang.compiler.aggregate_calls import AGGREGATES
 from kshell.lang.qsql.aggregates import column_of_floats, total, whole_sums
 from kshell.lang.tables.columns import Array, Columns, Groups, OnDisk
@@ -19,7 +17,9 @@ from kshell.values.base.core import ListValue, Table, Vec
 from kshell.values.engine.cast import to_float
 from kshell.values.items.pick import take_at
 
-Parts = list[ListValue]  # what a piece gives for an aggregate: columns with a row for each of its groups
+Parts = list[
+    ListValue
+]  # what a piece gives for an aggregate: columns with a row for each of its groups
 
 
 class Unfit(Exception):
