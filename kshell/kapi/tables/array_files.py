@@ -20,6 +20,7 @@ from kshell.values.base.core import Table, sym_vec
 from kshell.values.base.from_numpy import NoType, typed
 
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
+_GREY = ("1", "L", "LA", "I;16")  # modes of images of one channel
 IMAGE, CLASS = "image", "class"  # the columns of a folder of images
 
 
@@ -135,25 +136,38 @@ class Images(Equal):
         problem = ""
         try:
             with self._reader.open(file) as image:
-                grey = image.mode in ("1", "L", "LA", "I;16")
-                found = image.convert("L" if grey else "RGB")
-                a = np.asarray(found if self.size is None else self._resized(found, self.size))
+                whole = None if self.size is None else _covering(image.size, self.size)
+                if (
+                    whole is not None
+                ):  # JPEG is read at a half or less, if that is still twice as large
+                    image.draft(image.mode, (2 * whole[0], 2 * whole[1]))
+                found = image.convert("L" if image.mode in _GREY else "RGB")
+            if whole is not None and self.size is not None:
+                found = _middle(self._resized(found, whole), self.size)
+            a = np.asarray(found)
             return a[None] if a.ndim == 2 else a.transpose(2, 0, 1)
         except Exception as exc:  # of any kind, for what stands in a damaged file
             problem = first_line(message_of(exc))
         raise QError(f"{file}: {problem}")
 
     def _resized(self, image: Any, size: tuple[int, int]) -> Any:
-        """The middle of an image that is as small as covers a size."""
-        rows, columns = size
-        scale = max(rows / image.height, columns / image.width)
-        width, height = (
-            max(n, round(m * scale)) for n, m in ((columns, image.width), (rows, image.height))
-        )
-        if (width, height) != image.size:
-            image = image.resize((width, height), self._reader.Resampling.BILINEAR)
-        left, top = (width - columns) // 2, (height - rows) // 2
-        return image.crop((left, top, left + columns, top + rows))
+        if image.size == size:
+            return image
+        return image.resize(size, self._reader.Resampling.BILINEAR)
 
     def where(self, i: int) -> str:
         return f"images {i * self.step} to {i * self.step + self.rows(i) - 1} of {self.what}"
+
+
+def _covering(given: tuple[int, int], size: tuple[int, int]) -> tuple[int, int]:
+    """The least width and height, in the proportion that an image is given in, that cover rows and columns."""
+    rows, columns = size
+    width, height = given
+    scale = max(columns / width, rows / height)
+    return max(columns, round(width * scale)), max(rows, round(height * scale))
+
+
+def _middle(image: Any, size: tuple[int, int]) -> Any:
+    rows, columns = size
+    left, top = (image.width - columns) // 2, (image.height - rows) // 2
+    return image.crop((left, top, left + columns, top + rows))
