@@ -205,7 +205,7 @@ class Folders(parted.Database):
         self.root, self.field, self.t = root, field, t
         self.name = os.path.basename(root)
         self.segments, self.per_segment = [], []
-        self._schema, self._files = dataset.schema, files
+        self.schema, self._files = dataset.schema, files
         self.PV = sorted(files)
         self.PD = [root] * len(self.PV)
         self.prototypes = {}
@@ -225,9 +225,15 @@ class Folders(parted.Database):
         names = self.tables[name]
         found = self._files[self.pv[i]]
         whole = importlib.import_module("pyarrow.dataset").FileSystemDataset(
-            found, self._schema, found[0].format, found[0].filesystem
+            found, self.schema, found[0].format, found[0].filesystem
         )
         return Table(list(names), ArrowCols(list(names), self.folder(i), whole))
+
+
+def folders_of(path: str) -> Folders | None:
+    """A folder of Parquet as a partitioned database, if it is one."""
+    check_read(path)
+    return _parted(path, dataset_of(path, "parquet"))
 
 
 def _parted(path: str, dataset: Any) -> Folders | None:
@@ -326,18 +332,17 @@ def table_of(
     """A table of Arrow as one of q. `words` are those that have been seen, by column. With `views`, numbers may stay
     where they are, to be read only."""
 
-    def made() -> tuple[Any, dict[str, Vec]]:
+    def made() -> tuple[list[str], Any, dict[str, Vec]]:
         table = read(**named)
         simple = _simple(table, {} if words is None else words, views)
-        return _of_one_list(table.drop_columns(list(simple))), simple
+        return table.column_names, _of_one_list(table.drop_columns(list(simple))), simple
 
-    table, simple = reading(where, made)
+    names, table, simple = reading(where, made)
     others: Value = FROM_ARROW.fn(table) if len(table.column_names) else Table([], [])
     if others.__class__ is not Table:
         raise QError(f"{where}: a column cannot be one of q")
     if not simple:
         return others
-    names = named.get("columns") or [*others.names, *simple]
     return Table(names, [simple[n] if n in simple else others.col(n) for n in names])
 
 

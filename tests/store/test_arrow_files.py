@@ -291,3 +291,14 @@ def test_texts_are_the_symbols_that_they_spell() -> None:
         assert found is not None
         assert [sym_at(code).s for code in found.tolist()] == [text or "" for text in texts]
     assert words.symbols([pa.array(["a", "b" * 65])]) is None
+
+
+def test_columns_keep_their_order(tmp_path: Path) -> None:
+    where, empty = tmp_path / "t.parquet", tmp_path / "e.parquet"
+    table = pa.table({"s": ["u", "v"], "a": [1, 2], "w": ["x", "y"], "b": [1.5, 2.5]})
+    pq.write_table(table, where)
+    pq.write_table(table.slice(0, 0), empty)
+    session = Session()
+    for file in (where, empty):
+        assert session.run(f"`s`a`w`b~cols select from get`$\":{file}\"") is True
+        assert session.run(f"\"sjsf\"~exec t from meta get`$\":{file}\"") is True

@@ -132,7 +132,7 @@ def test_images_of_several_sizes_are_made_to_have_one(s: Session) -> None:
     s.run(f"q:module seq(`sequential;(`flatten;1);(`linear;72;2));m:model(q;loss`ce;opt(`sgd;q));{BEGIN}")
     s.run("train(m;`:i;enlist[`size]!enlist 4 6)")
     assert (whole(s)[0] == np.stack(expected)).all()
-    with pytest.raises(QError, match="1.png: expected an image of 3x4x6 as the first one, given 3x12x18"):
+    with pytest.raises(QError, match=r"1\.png: expected an image of 3x4x6 as the first one, given 3x12x18"):
         s.run("train(m;`:i)")
     with pytest.raises(QError, match="size"):
         s.run("train(m;`:i;enlist[`size]!enlist 4 0)")
