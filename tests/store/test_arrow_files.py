@@ -11,8 +11,8 @@ import pytest
 
 from kshell.errors import QError
 from kshell.session import Session
-from kshell.store import arrow_files
-from kshell.store.arrow_words import Words
+from kshell.store.arrow import files as arrow_files
+from kshell.store.arrow.words import Words
 from kshell.values.base.core import sym_at, sym_vec
 
 pytestmark = pytest.mark.extra

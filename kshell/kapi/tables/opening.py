@@ -10,7 +10,9 @@ from kshell.errors import CallError, QError
 from kshell.kapi.tables.array_files import IMAGES, Arrays, Images
 from kshell.kapi.tables.arrow_files import Batches, Dataset
 from kshell.kapi.tables.parts import Partitions, Parts, Ranges, Splayed
-from kshell.store import arrow_databases, arrow_files, kdb, parted, splay
+from kshell.store import kdb, parted, splay
+from kshell.store.arrow import databases as arrow_databases
+from kshell.store.arrow import files as arrow_files
 from kshell.values.base import types as T
 from kshell.values.base.core import Table, Vec
 from kshell.values.session.context import running

@@ -17,8 +17,8 @@ import numpy as np
 
 from kshell.errors import QError, first_line, message_of
 from kshell.store import parted, splay
-from kshell.store.arrow_bounds import Bounds, may_meet, of_groups
-from kshell.store.arrow_words import Words
+from kshell.store.arrow.bounds import Bounds, may_meet, of_groups
+from kshell.store.arrow.words import Words
 from kshell.store.splay import Condition, Result
 from kshell.store.threads import in_threads
 from kshell.values.base import types as T
