@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, SupportsIndex
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, SupportsIndex, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from kshell.values.base import types as T
 from kshell.values.base.core import Dict, List, ListValue, Table, Value, Vec, sym_names, sym_vec
 from kshell.values.items.pick import take_at
 from kshell.values.session.restrict import check_read, lifted
+
+Result = TypeVar("Result")
 
 
 class Condition(NamedTuple):
@@ -67,6 +69,13 @@ class LazyCols(list[Any]):
 
     def candidates(self, conditions: Sequence[Condition]) -> np.ndarray | None:
         """The rows that may meet all conditions, by what is known without reading columns; None for all."""
+        return None
+
+    def in_pieces(
+        self, names: Sequence[str], work: Callable[[Table], Result]
+    ) -> list[Result] | None:
+        """What `work` gives for some columns of each piece of the rows, in their order, computed in threads; the
+        columns are to be read only. None for a table that is not stored in pieces, or if they have been read."""
         return None
 
     def taken(self, name: str, rows: np.ndarray) -> ListValue:

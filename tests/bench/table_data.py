@@ -66,6 +66,7 @@ def report() -> Iterator[str]:
     torch.set_num_threads(1)
     try:
         yield from _rows(folder)
+        yield from _images(folder)
         yield from _wide(folder)
         yield from _questions(folder)
     finally:
@@ -102,6 +103,53 @@ def _rows(folder: str) -> Iterator[str]:
     for workers in (0, 2):
         peer = _loop(DataLoader(Groups(file), None, num_workers=workers))
         yield row("a Parquet file", *paired(lambda: s.run("run m"), peer, 3), 0.67, f"DataLoader, {workers} workers")
+
+
+IMAGES, SIZE = 400, 64
+
+
+class Pictures(Dataset[Any]):
+    """Images of a folder, resized and cut as torchvision's Resize and CenterCrop do it."""
+
+    def __init__(self, files: list[str]) -> None:
+        self.files = files
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, i: int) -> tuple[torch.Tensor, torch.Tensor]:
+        from PIL import Image
+
+        with Image.open(self.files[i]) as image:
+            found = image.convert("RGB")
+        scale = SIZE / min(found.size)
+        found = found.resize((round(found.width * scale), round(found.height * scale)), Image.Resampling.BILINEAR)
+        left, top = (found.width - SIZE) // 2, (found.height - SIZE) // 2
+        pixels = np.asarray(found.crop((left, top, left + SIZE, top + SIZE)))
+        tensor = torch.from_numpy(pixels.copy()).permute(2, 0, 1).contiguous().float().div(255)
+        return tensor.flatten(), torch.zeros(1)
+
+
+def _images(folder: str) -> Iterator[str]:
+    """Photographs of several sizes, as JPEG, made to have one size."""
+    try:
+        from PIL import Image
+    except ImportError:
+        yield "skip images: Pillow is not installed"
+        return
+    generator, files = np.random.default_rng(3), []
+    os.makedirs(f"{folder}/images/one")
+    for i in range(IMAGES):
+        rough = generator.integers(0, 256, (8, 8, 3), np.uint8)
+        size = tuple(generator.integers(200, 400, 2).tolist())
+        files.append(f"{folder}/images/one/{i:04}.jpg")
+        Image.fromarray(rough).resize(size, Image.Resampling.BICUBIC).save(files[-1])
+    s = Session()
+    s.run(f"q:module seq(`sequential;(`flatten;1);(`linear;{3 * SIZE * SIZE};2));m:model(q;loss`ce;opt(`sgd;q;.001));train(m;`batchsize;32)")
+    s.run(f"train(m;`$\":{folder}/images\";enlist[`size]!enlist {SIZE})")
+    for workers in (0, 2):
+        peer = _loop(DataLoader(Pictures(files), 32, num_workers=workers), 3 * SIZE * SIZE)
+        yield row("images of several sizes", *paired(lambda: s.run("run m"), peer, 3), 0.67, f"DataLoader, {workers} workers")
 
 
 DAYS, DAY_ROWS, WIDE = 10, 50_000, 200

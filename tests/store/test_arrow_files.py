@@ -11,7 +11,9 @@ import pytest
 
 from kshell.errors import QError
 from kshell.session import Session
-from kshell.values.base.core import sym_vec
+from kshell.store.arrow import files as arrow_files
+from kshell.store.arrow.words import Words
+from kshell.values.base.core import sym_at, sym_vec
 
 pytestmark = pytest.mark.extra
 pa = pytest.importorskip("pyarrow")
@@ -219,3 +221,84 @@ def test_what_a_condition_leaves_out_is_not_read(tmp_path: Path) -> None:
     assert s.run("exec sum v from h where sym=`a") == sum(range(0, 40, 2))
     with pytest.raises(QError, match="hive"):
         s.run("exec sum v from h where day=2024.01.02")
+
+
+# a grouped query of pieces: keys of several types, nulls, words that are stored one by one and as places
+BY_PIECES = (
+    "select n:count i,v:sum a,m:max k,l:min k,f:first s,e:last k by s from t",
+    "select v:sum e,r:avg e,x:sum h,y:max h,z:all b,c:any b,d:avg k by w from t",
+    "select sum a,v:sum k,r:avg a by k,s from t",
+    "select last w,max a,min e by d from t",
+    "`n xdesc select n:count w by w,d from t",
+    "select med a,v:sum a by s from t",
+    "select sum a*k by s from t",
+    "select first s,v:count w by b from t",
+)
+
+
+@pytest.fixture(scope="module")
+def pieces(tmp_path_factory: pytest.TempPathFactory) -> Session:
+    """A table of several pieces, in memory as t and in files as u."""
+    r, n = random.Random(7), 3000
+    words = [f"word {i}" * r.randrange(4) for i in range(900)]
+    columns = {
+        "s": pa.array([r.choice([*"uvw", None]) for _ in range(n)]).dictionary_encode(),
+        "w": pa.array([r.choice([*words, None]) for _ in range(n)]),
+        "a": pa.array([r.choice([1.5, -2.25, float("nan"), 0.0, None]) for _ in range(n)]),
+        "e": pa.array([r.choice([0.5, 3.0, None]) for _ in range(n)], pa.float32()),
+        "k": pa.array([r.choice([1 << 40, -3, 7, None]) for _ in range(n)]),
+        "h": pa.array([r.choice([1, 32767, -5]) for _ in range(n)], pa.int16()),
+        "b": pa.array([r.choice([True, False]) for _ in range(n)]),
+        "d": pa.array([dt.date(2024, 1, r.randrange(1, 9)) for _ in range(n)]),
+    }
+    where = tmp_path_factory.mktemp("pieces") / "t.parquet"
+    pq.write_table(pa.table(columns), where, row_group_size=170, dictionary_pagesize_limit=2000)
+    session = Session()
+    session.run(f"f:`$\":{where}\";t:select from get f")
+    return session
+
+
+@pytest.mark.parametrize("query", BY_PIECES)
+def test_a_grouped_query_of_pieces_is_that_of_the_whole(pieces: Session, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums of these numbers are exact, in whatever order."""
+    monkeypatch.setattr(arrow_files, "BATCH", 400)
+    pieces.run("u:get f")
+    assert pieces.run(f"({query})~{query.replace(' from t', ' from u')}") is True
+    assert pieces.run(f"(meta {query})~meta {query.replace(' from t', ' from u')}") is True
+
+
+def test_an_error_in_a_piece_names_the_file(pieces: Session, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(arrow_files, "BATCH", 400)
+    where = tmp_path / "bad.parquet"
+    table = pa.table({"s": ["u", "v"] * 1000, "a": [float(i) for i in range(2000)]})
+    pq.write_table(table, where, row_group_size=200, compression="none")
+    content = bytearray(where.read_bytes())
+    start = pq.read_metadata(where).row_group(6).column(1).dictionary_page_offset
+    content[start : start + 40] = b"\xff" * 40
+    where.write_bytes(content)
+    with pytest.raises(QError, match=re.escape(str(where))):
+        pieces.run(f"select sum a by s from get`$\":{where}\"")
+
+
+def test_texts_are_the_symbols_that_they_spell() -> None:
+    """In arrays with offsets, nulls, characters of several bytes, and words that share slots."""
+    r, words = random.Random(3), Words()
+    for kind in (pa.string(), pa.large_string()) * 3:
+        pool = ["".join(r.choice("ab\0é𝄞01") for _ in range(r.randrange(r.choice((3, 9, 20))))) for _ in range(5000)]
+        texts = [r.choice([*pool[: r.choice((1, 50, 5000))], None]) for _ in range(9000)]
+        array = pa.array(texts, kind)
+        found = words.symbols([array[:70], array[70:71], array[71:]])
+        assert found is not None
+        assert [sym_at(code).s for code in found.tolist()] == [text or "" for text in texts]
+    assert words.symbols([pa.array(["a", "b" * 65])]) is None
+
+
+def test_columns_keep_their_order(tmp_path: Path) -> None:
+    where, empty = tmp_path / "t.parquet", tmp_path / "e.parquet"
+    table = pa.table({"s": ["u", "v"], "a": [1, 2], "w": ["x", "y"], "b": [1.5, 2.5]})
+    pq.write_table(table, where)
+    pq.write_table(table.slice(0, 0), empty)
+    session = Session()
+    for file in (where, empty):
+        assert session.run(f"`s`a`w`b~cols select from get`$\":{file}\"") is True
+        assert session.run(f"\"sjsf\"~exec t from meta get`$\":{file}\"") is True

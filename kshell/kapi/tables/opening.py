@@ -10,7 +10,9 @@ from kshell.errors import CallError, QError
 from kshell.kapi.tables.array_files import IMAGES, Arrays, Images
 from kshell.kapi.tables.arrow_files import Batches, Dataset
 from kshell.kapi.tables.parts import Partitions, Parts, Ranges, Splayed
-from kshell.store import arrow_files, kdb, parted, splay
+from kshell.store import kdb, parted, splay
+from kshell.store.arrow import databases as arrow_databases
+from kshell.store.arrow import files as arrow_files
 from kshell.values.base import types as T
 from kshell.values.base.core import Table, Vec
 from kshell.values.session.context import running
@@ -63,6 +65,9 @@ def parts_of_path(path: str, names: Sequence[str], call: str) -> Parts:
     has says which it is."""
     check_read(path)
     path = path.rstrip("/") or "/"
+    together = arrow_databases.database_of(path) if os.path.isdir(path) else None
+    if together is not None:
+        return _table_of(together, names, call)
     kind, files = _kind(path)
     if kind is not None:
         return kind(path, files)
@@ -71,16 +76,21 @@ def parts_of_path(path: str, names: Sequence[str], call: str) -> Parts:
         return Splayed(splay.read(path), path)
     if not os.path.isdir(path):
         raise CallError(call, f"no table at {path}", given=path)
-    db = parted.Database(path)
+    found = _table_of(parted.Database(path), names, call)
+    _symbols(path)
+    return found
+
+
+def _table_of(db: parted.Database, names: Sequence[str], call: str) -> Partitions:
+    """The first one of some names that is a table of a database."""
     name = next((name for name in names if name in db.tables), None)
     if name is None:
         known = ", ".join(db.tables)
         raise CallError(
             call,
-            f"a query names a table of the database {path}, which has {known}",
+            f"a query names a table of the database {db.root}, which has {known}",
             given=names[0] if names else "no query",
         )
-    _symbols(path)
     return Partitions(db, name)
 
 

@@ -6,10 +6,12 @@ from collections.abc import Set
 from typing import TYPE_CHECKING, Any
 
 from kshell.errors import CallError
-from kshell.kapi.base.args import long_of, name_of, names_of, number_of, unknown
+from kshell.kapi.base.args import long_of, longs_of, name_of, names_of, number_of, unknown
 from kshell.kapi.base.convert import default_dtype, kname
 from kshell.kapi.module.api import tensors_of_module
+from kshell.kapi.tables.array_files import Images
 from kshell.kapi.tables.columns import DROP, ERROR, Columns
+from kshell.kapi.tables.parts import Parts
 from kshell.kapi.tables.queries import Selected
 from kshell.kapi.tables.rows import Rows
 from kshell.kapi.tables.splits import TRAIN, Side, Split, side_of, split_of
@@ -18,7 +20,7 @@ from kshell.values.base.core import Dict, Table, Value, seq_items, sym
 if TYPE_CHECKING:
     from torch.nn import Module
 
-OPTIONS = ("x", "y", "nulls", "window", "ahead", "vocabulary", "weight", "split", "side")
+OPTIONS = ("x", "y", "nulls", "window", "ahead", "vocabulary", "weight", "split", "side", "size")
 # calls that set data for testing, of which each row comes once
 TESTS = ("test", "testrun", "testdata")
 
@@ -44,6 +46,22 @@ def least_one(options: dict[str, Value], name: str, usual: int, call: str) -> in
     if number is None or number < 1:
         raise CallError(call, at=name, expected="a number of at least one", given=kname(given))
     return number
+
+
+def resize(parts: Parts, options: dict[str, Value], call: str) -> None:
+    """Make images have the size that an option says: rows and columns, or one number for both."""
+    given = options.get("size")
+    if given is None:
+        return
+    if not isinstance(parts, Images):
+        raise CallError(call, at="size", expected="a folder of images", given=parts.what)
+    one = long_of(given)
+    sizes = longs_of(given) if one is None else [one, one]
+    if sizes is None or len(sizes) != 2 or min(sizes) < 1:
+        raise CallError(
+            call, at="size", expected="rows and columns, or one number for both", given=kname(given)
+        )
+    parts.resize((sizes[0], sizes[1]))
 
 
 def column_of(options: dict[str, Value], name: str, table: Table, call: str) -> str | None:

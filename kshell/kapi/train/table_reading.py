@@ -19,6 +19,7 @@ from kshell.kapi.train.table_options import (
     column_of,
     columns_of,
     least_one,
+    resize,
     rows_of_side,
     vocabulary_of,
 )
@@ -54,6 +55,7 @@ class Reading:
             assert isinstance(table.source, Sym)
             names = [table.name] if table.name else [] if query is None else query.named
             parts = parts_of_path(table.source.s[1:], names, call)
+        resize(parts, options, call)
         self.what = parts.what
         self.made = self.bytes = 0  # rows and bytes of tensors of a pass, so far
         rows = self._all = Selected(parts, query)

@@ -40,7 +40,7 @@ def _reduce(g: Groups, ufunc: np.ufunc, a: Array, **options: Any) -> Array:
     return np.asarray(ufunc.reduceat(a[g.order], g.starts, **options))
 
 
-def _total(g: Groups, a: Array) -> Array:
+def total(g: Groups, a: Array) -> Array:
     """The sums of floats, as floats."""
     return np.bincount(g.ids, a, g.k)
 
@@ -70,12 +70,16 @@ def _last(g: Groups, x: ListValue) -> ListValue:
 # ------------------------------------------------------------------ sums and products
 
 
-def _whole_sums(g: Groups, a: Array) -> Array:
-    """Exact sums of integers, modulo 2^64."""
+def whole_sums(g: Groups, a: Array, null: int | None = None) -> Array:
+    """Exact sums of integers but for nulls, modulo 2^64."""
     if not len(a):
         return np.zeros(g.k, np.int64)
-    if len(a) * max(abs(int(a.min())), abs(int(a.max()))) < _EXACT:
-        return _total(g, a).astype(np.int64)
+    least = int(a.min())
+    if least == null:
+        a = np.where(a == null, a.dtype.type(0), a)
+        least = int(a.min())
+    if len(a) * max(abs(least), abs(int(a.max()))) < _EXACT:
+        return total(g, a).astype(np.int64)
     return _reduce(g, np.add, a, dtype=np.int64)
 
 
@@ -85,10 +89,11 @@ def _sum(g: Groups, x: Value) -> Vec | None:
         return None
     qtype = sum_type(x.t)
     array = x.a
-    missing = null_mask(array, x.t)
-    if missing is not None:
-        array = np.where(missing, array.dtype.type(0), array)
-    totals = _total(g, array) if qtype in T.FLOATS else _whole_sums(g, array)
+    if qtype in T.FLOATS:
+        missing = null_mask(array, x.t)
+        totals = total(g, array if missing is None else np.where(missing, 0, array))
+    else:
+        totals = whole_sums(g, array, T.NULL[x.t] if x.t in T.SIGNED else None)
     return Vec(qtype, totals.astype(T.DTYPE[qtype], copy=False))
 
 
@@ -175,7 +180,8 @@ class _Floats:
         self.n = g.counts if null is None else np.bincount(g.ids[~null], minlength=g.k)
 
 
-def _column(g: Groups, x: ListValue) -> _Floats | None:
+def column_of_floats(g: Groups, x: ListValue) -> _Floats | None:
+    """A column of numbers as floats; None for any other."""
     if not _numbers(x, TEXT):
         return None
     return _Floats(g, to_float(x.a, x.t), null_mask(x.a, x.t))
@@ -183,21 +189,21 @@ def _column(g: Groups, x: ListValue) -> _Floats | None:
 
 @_agg("avg")
 def _avg(g: Groups, x: ListValue) -> Vec | None:
-    column = _column(g, x)
-    return None if column is None else floats(_total(g, column.a) / column.n)
+    column = column_of_floats(g, x)
+    return None if column is None else floats(total(g, column.a) / column.n)
 
 
 def _variances(g: Groups, f: _Floats) -> Array:
-    deviations = f.a - (_total(g, f.a) / f.n)[g.ids]
+    deviations = f.a - (total(g, f.a) / f.n)[g.ids]
     if f.null is not None:
         deviations[f.null] = 0.0
-    return _total(g, deviations * deviations) / f.n
+    return total(g, deviations * deviations) / f.n
 
 
 def _spread(name: str, sample: bool, root: bool) -> None:
     @_agg(name)
     def run(g: Groups, x: ListValue) -> Vec | None:
-        column = _column(g, x)
+        column = column_of_floats(g, x)
         if column is None:
             return None
         variances = _variances(g, column)
@@ -252,7 +258,7 @@ def _wavg(g: Groups, x: ListValue, y: ListValue) -> Vec | None:
     return (
         None
         if columns is None
-        else floats(_total(g, columns[0].a * columns[1].a) / _total(g, columns[0].a))
+        else floats(total(g, columns[0].a * columns[1].a) / total(g, columns[0].a))
     )
 
 
@@ -260,15 +266,15 @@ def _comoments(g: Groups, x: _Floats, y: _Floats) -> tuple[Array, Array, Array]:
     """Mean products of deviations: xy, xx, yy."""
     deviations = []
     for column in (x, y):
-        deviation = column.a - (_total(g, column.a) / column.n)[g.ids]
+        deviation = column.a - (total(g, column.a) / column.n)[g.ids]
         if column.null is not None:
             deviation[column.null] = 0.0
         deviations.append(deviation)
     x_deviation, y_deviation = deviations
     return (
-        _total(g, x_deviation * y_deviation) / x.n,
-        _total(g, x_deviation * x_deviation) / x.n,
-        _total(g, y_deviation * y_deviation) / x.n,
+        total(g, x_deviation * y_deviation) / x.n,
+        total(g, x_deviation * x_deviation) / x.n,
+        total(g, y_deviation * y_deviation) / x.n,
     )
 
 

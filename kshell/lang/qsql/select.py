@@ -14,6 +14,7 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.lang.compiler.aggregate_calls import AGGREGATES
+from kshell.lang.qsql.by_pieces import by_pieces
 from kshell.lang.tables.columns import Array, Columns, GroupColumns, Groups, OnDisk, sized
 from kshell.lang.tables.tables import flat, key_names, rekey, sorted_attr
 from kshell.parse import tree as N
@@ -268,10 +269,15 @@ def _select_dict(src: Source, c: Columns, cols: Named) -> Value:
 
 
 def _select_by(src: Source, c: Columns, by: Named, cols: Named) -> Dict:
-    keys, groups = group_by(c, by)
+    found = by_pieces(c, by, cols)
+    if found is not None:
+        keys, values = found[0], Table([str(name) for name, _ in cols], found[1])
+    else:
+        keys, groups = group_by(c, by)
+        values = _values_by(src, c, groups, by, cols)
     if len(keys) == 1:
         keys = [sorted_attr(keys[0])]
-    return Dict(Table([str(name) for name, _ in by], keys), _values_by(src, c, groups, by, cols))
+    return Dict(Table([str(name) for name, _ in by], keys), values)
 
 
 def _values_by(src: Source, c: Columns, g: Groups, by: Named, cols: Named) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from kshell.values.base.narrow import has_items, list_value
 from kshell.values.change.names import dotted
 from kshell.values.engine.cast import is_part
 from kshell.values.items.integer_keys import grade_keys
-from kshell.values.items.keys import group_keys
+from kshell.values.items.keys import group_counted
 from kshell.values.items.order import grade, grade_columns
 from kshell.values.items.pick import take_at
 from kshell.values.items.search import codes, row_codes
@@ -154,21 +155,12 @@ class Groups:
         self._ends: Array | None = None
         if not n or not keys:
             self.first, self.ids = np.arange(min(n, 1)), np.zeros(n, np.int64)
+            self._counts = np.full(len(self.first), n)
         else:
-            self.first, self.ids = group_keys(codes(keys[0]) if len(keys) == 1 else row_codes(keys))
-            if ascending:
-                self._sort(keys)
+            order_of = partial(_order_of_keys, keys) if ascending else None
+            found = codes(keys[0]) if len(keys) == 1 else row_codes(keys)
+            self.first, self.ids, self._counts = group_counted(found, order_of)
         self.k = len(self.first)
-        self._counts = np.bincount(self.ids, minlength=self.k)
-
-    def _sort(self, keys: list[ListValue]) -> None:
-        """Number the groups in the order of their keys."""
-        first_keys = [take_at(key, self.first) for key in keys]
-        order = grade(first_keys[0]) if len(first_keys) == 1 else grade_columns(first_keys)
-        if (order[1:] < order[:-1]).any():
-            ranks = np.empty(len(order), np.int64)
-            ranks[order] = np.arange(len(order))
-            self.first, self.ids = self.first[order], ranks[self.ids]
 
     @property
     def counts(self) -> Array:
@@ -210,6 +202,13 @@ class Groups:
         positions = np.empty(self.n, np.int64)
         positions[self.order] = np.arange(self.n)
         return positions
+
+
+def _order_of_keys(keys: list[ListValue], first: Array) -> Array | None:
+    """The order of the keys at some rows; None if they are in order."""
+    first_keys = [take_at(key, first) for key in keys]
+    order = grade(first_keys[0]) if len(first_keys) == 1 else grade_columns(first_keys)
+    return order if (order[1:] < order[:-1]).any() else None
 
 
 class GroupColumns(Columns):

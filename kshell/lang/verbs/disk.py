@@ -15,7 +15,8 @@ from kshell.lang.verbs.dicts import enumerate_value
 from kshell.lang.verbs.files import path_of, save_lines
 from kshell.lang.verbs.internal import packing
 from kshell.registry import LOAD_INTO, verb
-from kshell.store import appending, arrow_files, kdb, splay, unfinished
+from kshell.store import appending, kdb, splay, unfinished
+from kshell.store.arrow import files as arrow_files
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse
 from kshell.values.base.core import (

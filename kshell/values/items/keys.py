@@ -5,6 +5,7 @@ For a small key range, a table of first positions is used; for a large one, pack
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ def _small(keys: Array, n: int) -> tuple[int, int] | None:
 def _offset(keys: Array, lo: int) -> Array:
     if lo == 0 and keys.dtype.itemsize >= 4:
         return keys
-    return keys.astype(np.int64, copy=False) - lo
+    return np.subtract(keys, lo, dtype=np.int64)
 
 
 def _first_table(at: Array, size: int) -> Array:
@@ -90,13 +91,14 @@ def _distinct_lost(keys: Array, order: Array, new: Array) -> Array:
     return positions
 
 
-def _distinct_small(at: Array, size: int) -> Array:
-    """The same for a small range: usually all keys are seen early, and the rest is only scanned."""
+def _distinct_small(at: Array, size: int, many: int | None = None) -> Array:
+    """The same for a small range, in which there are so `many` keys, if that is known: usually all are seen early, and
+    the rest is only scanned."""
     early = at[:_HEAD]
     table = _first_table(early, size)
     seen = table < len(early)
     later = at[_HEAD:]
-    if len(later) and not seen.all():
+    if len(later) and np.count_nonzero(seen) < (size if many is None else many):
         unseen = np.flatnonzero(~seen[later])
         if len(unseen):
             unseen_first = _first_table(later[unseen], size)
@@ -110,22 +112,44 @@ def _distinct_small(at: Array, size: int) -> Array:
 
 def group_keys(keys: Array) -> tuple[Array, Array]:
     """Group integer keys: (first position of each in order of appearance, group number of each item)."""
+    first, ids, _ = group_counted(keys)
+    return first, ids
+
+
+def group_counted(
+    keys: Array, order_of: Callable[[Array], Array | None] | None = None
+) -> tuple[Array, Array, Array]:
+    """The same, and the number of items of each group. `order_of` says, of the first positions, in which order the
+    groups are instead; None for the same."""
     count = len(keys)
-    if count <= _LITTLE:
-        return _group_little(keys)
-    small_range = _small(keys, count)
+    small_range = None if count <= _LITTLE else _small(keys, count)
     if small_range is not None:
-        first = distinct_keys(keys)
-        offsets = _offset(keys, small_range[0])
+        offsets = _offset(keys, small_range[0]).astype(np.intp, copy=False)
+        counts = np.bincount(offsets, minlength=small_range[1])
+        first = _distinct_small(offsets, small_range[1], np.count_nonzero(counts))
+        order = None if order_of is None else order_of(first)
+        if order is not None:
+            first = first[order]
         table = np.empty(small_range[1], np.int64)
         table[offsets[first]] = np.arange(len(first))
-        return first, table[offsets]
+        return first, table[offsets], counts[offsets[first]]
+    first, ids = _group_little(keys) if count <= _LITTLE else _group_sorted(keys)
+    order = None if order_of is None else order_of(first)
+    if order is not None:
+        ranks = np.empty(len(order), np.int64)
+        ranks[order] = np.arange(len(order))
+        first, ids = first[order], ranks[ids]
+    return first, ids, np.bincount(ids, minlength=len(first))
+
+
+def _group_sorted(keys: Array) -> tuple[Array, Array]:
+    """The first position of each key in order of appearance, and the number of each item, for a large range."""
     order = grade_keys(keys)
     sorted_keys = keys[order]
     changed = _changes(sorted_keys)
     group_starts = order[changed]
     first = np.sort(group_starts)
-    group_ids = np.empty(count, np.int64)
+    group_ids = np.empty(len(keys), np.int64)
     group_ids[first] = np.arange(len(first))
     group_ids[order] = group_ids[group_starts][np.cumsum(changed) - 1]
     return first, group_ids

@@ -113,3 +113,28 @@ def test_files_of_several_kinds_are_no_table(s: Session) -> None:
     s.run("q:module enlist(`linear;2;1);m:model(q;loss`mse;opt(`sgd;q))")
     with pytest.raises(QError):
         s.run("train(m;`:a)")
+
+
+def test_images_of_several_sizes_are_made_to_have_one(s: Session) -> None:
+    """Resized so that they cover it; the middle is taken."""
+    image = pytest.importorskip("PIL.Image")
+    generator = np.random.default_rng(2)
+    Path("i/cat").mkdir(parents=True)
+    expected = []
+    # rows and columns, those after resizing, and where the middle begins
+    for k, (size, whole_size, top, left) in enumerate((
+        ((4, 6), (4, 6), 0, 0), ((12, 18), (4, 6), 0, 0), ((4, 10), (4, 10), 0, 2), ((16, 12), (8, 6), 2, 0), ((2, 2), (6, 6), 1, 0),
+    )):
+        made = image.fromarray(generator.integers(0, 256, (*size, 3), np.uint8))
+        made.save(f"i/cat/{k}.png")
+        pixels = np.asarray(made.resize(whole_size[::-1], image.Resampling.BILINEAR))
+        expected.append(pixels[top : top + 4, left : left + 6].transpose(2, 0, 1) / np.float32(255))
+    s.run(f"q:module seq(`sequential;(`flatten;1);(`linear;72;2));m:model(q;loss`ce;opt(`sgd;q));{BEGIN}")
+    s.run("train(m;`:i;enlist[`size]!enlist 4 6)")
+    assert (whole(s)[0] == np.stack(expected)).all()
+    with pytest.raises(QError, match=r"1\.png: expected an image of 3x4x6 as the first one, given 3x12x18"):
+        s.run("train(m;`:i)")
+    with pytest.raises(QError, match="size"):
+        s.run("train(m;`:i;enlist[`size]!enlist 4 0)")
+    with pytest.raises(QError, match="size"):
+        s.run("train(m;([]a:1 2f;y:0 1);enlist[`size]!enlist 4)")

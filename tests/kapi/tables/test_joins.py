@@ -9,7 +9,7 @@ import pytest
 from kshell.errors import QError
 from kshell.session import Session
 from kshell.store import parted
-from kshell.values.base.core import Table
+from kshell.values.base.core import Table, sym_at
 from tests.kapi.tables.test_position import BITS, run
 
 # trades and quotes of some days, in memory and as a database; `day` is a table of a session
@@ -153,3 +153,35 @@ def test_queries_have_the_rows_and_columns_that_q_gives(s: Session, text: str) -
     assert s.run("read[]~expected")
     s.run("train(m;`shuffle;1b)")
     assert s.run("(asc read[])~asc expected")
+
+
+@pytest.mark.extra
+@pytest.mark.parametrize("name", QUERIES)
+def test_folders_of_parquet_in_one_folder_are_such_a_database(s: Session, name: str) -> None:
+    """Also where one of them has no rows of a date."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    s.run("quote:delete from quote where date=d 1;{(`$\":db/\",string[d 1],\"/quote/\")set .Q.en[`:db]0#delete date from quote}[]")
+    types = {"d": pa.date32(), "t": pa.time32("ms")}
+    for table in ("trade", "quote"):
+        found, columns = s.run(table), {}
+        assert found.__class__ is Table
+        for column, values in zip(found.names, found.cols, strict=True):
+            if column == "sym":
+                columns[column] = pa.array([sym_at(code).s for code in values.a.tolist()])
+            elif column in ("date", "time"):
+                days = 10957 if column == "date" else 0
+                columns[column] = pa.array(values.a.astype("i4") + days).cast(types[column[0]])
+            else:
+                columns[column] = pa.array(values.a)
+        pq.write_to_dataset(pa.table(columns), f"market/{table}", partition_cols=["date"])
+    text = QUERIES[name][0]
+    rows = []
+    for path in ("db", "market"):
+        s.run(f"train(m;`:{path};\"{text}\";opts,enlist[`nulls]!enlist`drop)")
+        rows.append(s.run("read[]"))
+    assert s.run("count got") and rows[0].__class__ is rows[1].__class__
+    s.names.set("a", rows[0])
+    s.names.set("b", rows[1])
+    assert s.run("a~b") is True
+    with pytest.raises(QError, match="a query names a table of the database market, which has quote, trade"):
+        s.run("train(m;`:market;\"select from orders\")")

@@ -9,17 +9,20 @@ import importlib
 import os
 import re
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from kshell.errors import QError, first_line, message_of
 from kshell.store import parted, splay
-from kshell.store.arrow_bounds import Bounds, may_meet, of_groups
-from kshell.store.splay import Condition
+from kshell.store.arrow.bounds import Bounds, may_meet, of_groups
+from kshell.store.arrow.words import Words
+from kshell.store.splay import Condition, Result
+from kshell.store.threads import in_threads
 from kshell.values.base import types as T
-from kshell.values.base.core import ListValue, Table, Value
+from kshell.values.base.core import ListValue, Table, Value, Vec
 from kshell.values.base.functions import FROM_ARROW
 from kshell.values.items.pick import take_at
 from kshell.values.session.restrict import check_read, lifted
@@ -29,6 +32,7 @@ FORMATS = {
     ".arrow": "ipc",
     ".feather": "feather",
 }  # and what Arrow calls them
+TEXTS = ("string", "large_string")
 BATCH = 1 << 20  # rows that Arrow reads together: the words of a row group are made anew for each
 
 
@@ -60,15 +64,40 @@ class ArrowCols(splay.LazyCols):
     def __init__(self, names: list[str], path: str, dataset: Any) -> None:
         super().__init__(names, f":{path}")
         self.path, self._dataset = path, dataset
+        self._words: dict[str, Words] = {}
         self._known: dict[str, tuple[frozenset[str], list[Bounds | None]]] = {}  # by column
 
     def make(self, i: int) -> Value:
+        name = self.names[i]
+        kind = self._dataset.schema.field(name).type
+        if is_words(kind):
+            pieces = self.in_pieces([name], lambda piece: piece.cols[0])
+            if pieces is not None:
+                return parted.joined(pieces)
         with lifted():  # code that holds the table may read its content
-            columns = [self.names[i]]
             found: Value = table_of(
-                self.path, self._dataset.to_table, columns=columns, batch_size=BATCH
+                self.path, self._dataset.to_table, self._words, columns=[name], batch_size=BATCH
             ).cols[0]
             return found
+
+    def in_pieces(
+        self, names: Sequence[str], work: Callable[[Table], Result]
+    ) -> list[Result] | None:
+        if all(self.read(self.names.index(name)) is not None for name in names):
+            return None
+        parts, ends = self._groups
+        number = (ends - 1) // BATCH  # of the piece that a row group is in, by its last row
+        first = np.flatnonzero(np.diff(number, prepend=-1)).tolist()
+        if len(first) < 2:
+            return None
+        pieces = [parts[i:j] for i, j in pairwise([*first, len(parts)])]
+
+        def of_piece(piece: list[Any]) -> Result:
+            read = partial(_read_together, piece, self._dataset.schema)
+            return work(table_of(self.path, read, self._words, True, columns=list(names)))
+
+        with lifted():
+            return in_threads(of_piece, pieces)
 
     def rows(self) -> int:
         read = next(
@@ -122,24 +151,23 @@ class ArrowCols(splay.LazyCols):
         self, name: str, rows: np.ndarray, at: np.ndarray, used: np.ndarray
     ) -> ListValue:
         parts, ends = self._groups
-        chosen = [parts[i] for i in used.tolist()]
         counts = np.diff(ends, prepend=0)
         before = np.cumsum(counts[used]) - counts[used]  # rows of those that are read, before each
         places = rows - (ends - counts)[at] + before[np.searchsorted(used, at)]
-        schema = self._dataset.schema
-
-        def read() -> Any:
-            found = [
-                part.to_table(schema=schema, columns=[name], batch_size=BATCH) for part in chosen
-            ]
-            return importlib.import_module("pyarrow").concat_tables(found)
-
+        chosen = [parts[i] for i in used.tolist()]
+        read = partial(_read_together, chosen, self._dataset.schema)
         with lifted():
-            column = table_of(self.path, read).cols[0]
+            column = table_of(self.path, read, self._words, columns=[name]).cols[0]
         return take_at(column, places)
 
     def there(self) -> bool:
         return os.path.exists(self.path)
+
+
+def _read_together(parts: Sequence[Any], schema: Any, columns: list[str]) -> Any:
+    """Some columns of parts of a dataset, one after the other."""
+    found = [part.to_table(schema=schema, columns=columns, batch_size=BATCH) for part in parts]
+    return importlib.import_module("pyarrow").concat_tables(found)
 
 
 class Part:
@@ -177,7 +205,7 @@ class Folders(parted.Database):
         self.root, self.field, self.t = root, field, t
         self.name = os.path.basename(root)
         self.segments, self.per_segment = [], []
-        self._schema, self._files = dataset.schema, files
+        self.schema, self._files = dataset.schema, files
         self.PV = sorted(files)
         self.PD = [root] * len(self.PV)
         self.prototypes = {}
@@ -197,9 +225,15 @@ class Folders(parted.Database):
         names = self.tables[name]
         found = self._files[self.pv[i]]
         whole = importlib.import_module("pyarrow.dataset").FileSystemDataset(
-            found, self._schema, found[0].format, found[0].filesystem
+            found, self.schema, found[0].format, found[0].filesystem
         )
         return Table(list(names), ArrowCols(list(names), self.folder(i), whole))
+
+
+def folders_of(path: str) -> Folders | None:
+    """A folder of Parquet as a partitioned database, if it is one."""
+    check_read(path)
+    return _parted(path, dataset_of(path, "parquet"))
 
 
 def _parted(path: str, dataset: Any) -> Folders | None:
@@ -242,6 +276,7 @@ def _opened(datasets: Any, path: str, kind: str) -> Any:
     found = datasets.dataset(path, format=how, partitioning="hive")
     texts = [f.name for f in found.schema if arrow.types.is_string(f.type)]
     if kind == "parquet" and texts:
+        texts = _few_words(found, texts)
         how = datasets.ParquetFileFormat(dictionary_columns=texts)
         found = datasets.dataset(path, format=how, partitioning="hive")
     values: dict[str, set[str]] = {}
@@ -256,6 +291,27 @@ def _opened(datasets: Any, path: str, kind: str) -> Any:
     return datasets.dataset(path, format=how, partitioning=by_folder)
 
 
+def _few_words(dataset: Any, texts: Sequence[str]) -> list[str]:
+    """Those of some columns that the first row group stores as places in a list of words, as far as their size tells.
+    It is written so until the words are too many, and from then on each text; to read these as places takes several
+    times as long as to read them, and then to look for equal ones."""
+    file = next(iter(dataset.get_fragments()), None)
+    if file is None or not file.row_groups:
+        return []
+    stored = file.metadata.row_group(file.row_groups[0].id)
+    columns = [stored.column(i) for i in range(stored.num_columns)]
+    sizes = {c.path_in_schema: c.total_uncompressed_size / max(1, c.num_values) for c in columns}
+    return [name for name in texts if sizes.get(name, 0) < _PLACE]
+
+
+_PLACE = 4  # bytes of a text from which on it is not stored as a place
+
+
+def is_words(kind: Any) -> bool:
+    """Is a type of Arrow that of texts, each by itself or as a place in a list?"""
+    return str(kind.value_type if hasattr(kind, "index_type") else kind) in TEXTS
+
+
 def arrow(path: str) -> Any:
     try:
         return importlib.import_module("pyarrow.dataset")
@@ -266,16 +322,70 @@ def arrow(path: str) -> Any:
         ) from None
 
 
-def table_of(where: str, read: Callable[..., Any], **named: Any) -> Table:
-    """A table of Arrow as one of q."""
-    found: Value = FROM_ARROW.fn(reading(where, lambda: _of_one_list(read(**named))))
-    if found.__class__ is not Table:
+def table_of(
+    where: str,
+    read: Callable[..., Any],
+    words: dict[str, Words] | None = None,
+    views: bool = False,
+    **named: Any,
+) -> Table:
+    """A table of Arrow as one of q. `words` are those that have been seen, by column. With `views`, numbers may stay
+    where they are, to be read only."""
+
+    def made() -> tuple[list[str], Any, dict[str, Vec]]:
+        table = read(**named)
+        simple = _simple(table, {} if words is None else words, views)
+        return table.column_names, _of_one_list(table.drop_columns(list(simple))), simple
+
+    names, table, simple = reading(where, made)
+    others: Value = FROM_ARROW.fn(table) if len(table.column_names) else Table([], [])
+    if others.__class__ is not Table:
         raise QError(f"{where}: a column cannot be one of q")
+    if not simple:
+        return others
+    return Table(names, [simple[n] if n in simple else others.col(n) for n in names])
+
+
+def _simple(table: Any, words: dict[str, Words], views: bool) -> dict[str, Vec]:
+    """The columns of texts that are symbols, but for very long ones, and the views. A table with a note says itself
+    what its columns are."""
+    found: dict[str, Vec] = {}
+    if table.schema.metadata is not None and b"kshell" in table.schema.metadata:
+        return found
+    for name, kind in zip(table.schema.names, table.schema.types, strict=True):
+        if table.schema.names.count(name) > 1:
+            continue
+        column, kind = table.column(name), str(kind)
+        if is_words(column.type):
+            known = words.setdefault(name, Words())
+            codes = _codes(known, column) if kind not in TEXTS else known.symbols(column.chunks)
+            if codes is not None:
+                found[name] = Vec(T.S, codes)
+        elif views and kind in _ALIKE and column.num_chunks == 1 and not column.null_count:
+            found[name] = Vec(_ALIKE[kind], column.chunk(0).to_numpy())
     return found
 
 
+def _codes(words: Words, column: Any) -> np.ndarray | None:
+    """The symbols of places in lists of words, of which each chunk may have its own."""
+    if column.null_count:
+        return None
+    found = []
+    for chunk in column.chunks:
+        known = words.symbols([chunk.dictionary])
+        if known is None:
+            return None
+        found.append(known[chunk.indices.to_numpy()])
+    return found[0] if len(found) == 1 else np.concatenate([np.zeros(0, np.int32), *found])
+
+
+# numbers that q stores as Arrow does
+_ALIKE = {"int16": T.H, "int32": T.I, "int64": T.J, "float": T.E, "double": T.F}
+
+
 def _of_one_list(table: Any) -> Any:
-    """The same, with one list of words for each column of words: row groups have their own, with mostly the same."""
+    """The same, with one list of words for each column that has such: row groups have their own, with mostly the
+    same."""
     has_words = any(hasattr(kind, "index_type") for kind in table.schema.types)
     return table.unify_dictionaries().combine_chunks() if has_words else table
 
