@@ -268,7 +268,7 @@ def _is_alike(copies: list[Stored], wanted: int) -> bool:
 def _whole(name: str, pieces: list[Stored]) -> Stored:
     shape = pieces[0].options["whole"]
     if any(piece.options["whole"] != shape for piece in pieces):
-        raise QError(f"ckpt: {name} has parts of tensors of different sizes")
+        raise ValueError(f"{name} has parts of tensors of different sizes")
     placed = [(piece.options["offsets"], piece) for piece in pieces if piece.count]
     return Pieced(pieces[0].dtype, shape, placed, f"a part of {name} is missing")
 

@@ -18,7 +18,7 @@ from kshell.checkpoints.trees.opening import opened, tensors_of
 from kshell.errors import QError
 from kshell.kapi.checkpoint.stored_tensors import tensor_of
 from tests.checkpoints.kinds import KINDS, numbers, write_dcp, zero
-from tests.checkpoints.making import Made, saved
+from tests.checkpoints.making import Made, save, saved, sharded_tensor
 
 
 def all_of(path: Path) -> None:
@@ -112,6 +112,13 @@ def test_parts_of_other_sizes(tmp_path: Path) -> None:
     assert torch.equal(tensor_of(tensors_of(opened(str(other)).value)["w"]), w)
     write_dcp(other, {"w": ((5, 3), [((0, 0), w[:3]), ((2, 0), w[2:4])])}, {})
     fails(other, "a part of w is missing")
+
+
+def test_parts_of_tensors_of_other_sizes(tmp_path: Path) -> None:
+    """In the files of several processes, each of which says how large the whole is."""
+    for rank, whole in enumerate(((5, 3), (6, 3))):
+        save({"w": sharded_tensor(numbers(2, 3), whole, (2 * rank, 0))}, tmp_path / f"rank{rank}.pt")
+    fails(tmp_path, re.escape(str(tmp_path)), "w has parts of tensors of different sizes")
 
 
 def test_metadata_of_other_forms(tmp_path: Path) -> None:
