@@ -326,12 +326,16 @@ def put_attribute(obj: Any, path: str, value: Value) -> Value:
     return NIL
 
 
-def _declare(how: str) -> Callable[[PyCall, Sequence[Value]], Value]:
-    def declared(f: PyCall, rest: Sequence[Value]) -> Value:
-        made = of_q(f.obj) if how == "<" else PyCall(f.obj, how)
-        return run(made, rest) if rest else made
+def declared(obj: Any, how: str) -> PyCall:
+    """A function whose results are q values (`<`), bare (`>`) or wrapped (`*`)."""
+    return of_q(obj) if how == "<" else PyCall(obj, how)
 
-    return declared
+
+def _declare(how: str) -> Callable[[PyCall, Sequence[Value]], Value]:
+    def made(f: PyCall, rest: Sequence[Value]) -> Value:
+        return _then(declared(f.obj, how), rest)
+
+    return made
 
 
 def _item(f: PyCall, rest: Sequence[Any]) -> Value:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kshell import registry
-from kshell.embedpy import code
+from kshell.embedpy import code, definitions
 from kshell.embedpy.applying import (
     ARGUMENTS,
     KEYWORD,
@@ -51,8 +51,7 @@ def execute(x: Any) -> Value:
     q).p.qeval"n*7"
     42
     """
-    text = _text(x)
-    guarded("e", code.execute, text)
+    definitions.execute(_text(x))
     return NIL
 
 
