@@ -3,6 +3,7 @@ makes a q variable of that name, a declared function of the Python one."""
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
 from collections.abc import Iterator
@@ -41,11 +42,9 @@ def _marked(text: str) -> Iterator[tuple[int, int, str]]:
     """Line, column and name of each definition with a mark, as far as the text is made of Python's tokens."""
     import tokenize
 
-    tokens = []
-    try:
+    tokens: list[tokenize.TokenInfo] = []
+    with contextlib.suppress(tokenize.TokenError, SyntaxError):  # the compiler says what is wrong
         tokens.extend(tokenize.generate_tokens(io.StringIO(text).readline))
-    except (tokenize.TokenError, SyntaxError):
-        pass  # the compiler says what is wrong
     for word, mark, name, bracket in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
         at_start = word.start[1] == 0 and mark.start == word.end
         if at_start and bracket.string == "(" and mark.string in _MARKS.get(word.string, ()):
