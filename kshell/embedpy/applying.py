@@ -52,6 +52,13 @@ KEYWORD, ARGUMENTS, KEYWORDS = (
 _WORDS_OF_CALLS = {id(word) for word in (KEYWORD, ARGUMENTS, KEYWORDS)}
 
 
+def word(of: Prim, args: tuple[Value, ...], missing: int) -> Proj:
+    """An argument that `pykw`, `pyarglist` or `pykwargs` makes. It has no holes, which are not looked for."""
+    made = Proj.__new__(Proj)
+    made.f, made.args, made.holes, made.rank = of, args, 0, missing
+    return made
+
+
 def _is_word(x: Value) -> bool:
     return x.__class__ is Proj and id(x.f) in _WORDS_OF_CALLS
 
@@ -116,9 +123,9 @@ def call(
     if PYTHON_WATCHED:
         allow_python(".p.call")
     try:
-        for argument in args:
+        for place, argument in enumerate(args):
             if argument.__class__ is Proj and _is_word(argument):
-                positional, named = _arguments(args, convert)
+                positional, named = _named(args, place, convert) or _arguments(args, convert)
                 return obj(*positional, **named)
         if args[0] is NIL and len(args) == 1:
             return obj()
@@ -156,13 +163,15 @@ def _call1(f: PyFunction, x: Any) -> Value:
 
 
 def _call2(f: PyFunction, x: Any, y: Any) -> Value:
-    """`f[x;y]`, quick in the same way."""
-    if type(x) not in _SAME or type(y) not in _SAME:
+    """`f[x;y]` and ``f[x;`name pykw y]``, quick in the same way."""
+    by_name = type(y) is Proj and y.f is KEYWORD
+    value = y.args[1] if by_name else y
+    if type(x) not in _SAME or type(value) not in _SAME:
         return _any_call(f, (x, y))
     if PYTHON_WATCHED:
         allow_python(".p.call")
     try:
-        found = f.obj(x, y)
+        found = f.obj(x, **{y.args[0].s: value}) if by_name else f.obj(x, y)
     except Exception as e:
         problem = failed(f.where, e)
     except SystemExit as e:
@@ -209,6 +218,22 @@ def _wrapped1(f: PyCall, x: Any) -> Value:
 
 
 PyCall.call1 = _wrapped1
+
+
+def _named(
+    args: Sequence[Any], place: int, convert: Callable[[Value], Any]
+) -> tuple[list[Any], dict[str, Any]] | None:
+    """The same as `_arguments` if from a place on all are different `pykw`, as in most calls; else None."""
+    named: dict[str, Any] = {}
+    for argument in args[place:]:
+        if argument.__class__ is not Proj or argument.f is not KEYWORD:
+            return None
+        name: Any = argument.args[0]
+        value = argument.args[1]
+        named[name.s] = value if value.__class__ in _SAME else convert(value)
+    if len(named) < len(args) - place:
+        return None
+    return [x if x.__class__ in _SAME else convert(x) for x in args[:place]], named
 
 
 def _arguments(
@@ -326,12 +351,16 @@ def put_attribute(obj: Any, path: str, value: Value) -> Value:
     return NIL
 
 
-def _declare(how: str) -> Callable[[PyCall, Sequence[Value]], Value]:
-    def declared(f: PyCall, rest: Sequence[Value]) -> Value:
-        made = of_q(f.obj) if how == "<" else PyCall(f.obj, how)
-        return run(made, rest) if rest else made
+def declared(obj: Any, how: str) -> PyCall:
+    """A function whose results are q values (`<`), bare (`>`) or wrapped (`*`)."""
+    return of_q(obj) if how == "<" else PyCall(obj, how)
 
-    return declared
+
+def _declare(how: str) -> Callable[[PyCall, Sequence[Value]], Value]:
+    def made(f: PyCall, rest: Sequence[Value]) -> Value:
+        return _then(declared(f.obj, how), rest)
+
+    return made
 
 
 def _item(f: PyCall, rest: Sequence[Any]) -> Value:

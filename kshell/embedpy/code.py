@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
+import itertools
 import linecache
 import os
 import sys
-from itertools import count
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -18,7 +18,7 @@ from kshell.values.session.restrict import SHARED_FOLDER
 RAN = Hook(lambda text, file: None)  # called when statements have run: classes.py
 _KEPT = 500  # texts whose code is kept
 _CODE: dict[tuple[str, str, str, int], CodeType] = {}
-_NUMBERS = count(1)
+_NUMBERS = itertools.count(1)
 
 
 def main_module() -> ModuleType:
@@ -28,6 +28,7 @@ def main_module() -> ModuleType:
     if is_command(main):
         main = sys.modules["__main__"] = ModuleType("__main__")
         main.q = RunningQ()  # type: ignore[attr-defined]
+        main.itertools = itertools  # type: ignore[attr-defined]  # embedPy imports it, and programs count on it
         sys.argv[:] = [""]
         home = os.environ.get("QHOME")
         first = [*([] if SHARED_FOLDER else [""]), *([home] if home else [])]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kshell import registry
-from kshell.embedpy import code
+from kshell.embedpy import code, definitions
 from kshell.embedpy.applying import (
     ARGUMENTS,
     KEYWORD,
@@ -17,6 +17,7 @@ from kshell.embedpy.applying import (
     of_q,
     put_attribute,
     run,
+    word,
 )
 from kshell.embedpy.into_q import to_q
 from kshell.embedpy.out_of_q import to_python
@@ -26,7 +27,7 @@ from kshell.lang.names.namespaces import contents
 from kshell.values.base import types as T
 from kshell.values.base.core import NIL, Sym, Value, Vec, seq_items
 from kshell.values.base.from_numpy import taken
-from kshell.values.base.functions import Foreign, Proj, PyCall
+from kshell.values.base.functions import Foreign, PyCall
 from kshell.values.engine.apply import apply
 
 
@@ -51,8 +52,7 @@ def execute(x: Any) -> Value:
     q).p.qeval"n*7"
     42
     """
-    text = _text(x)
-    guarded("e", code.execute, text)
+    definitions.execute(_text(x))
     return NIL
 
 
@@ -378,7 +378,7 @@ def keyword(x: Any, y: Value) -> Value:
     """
     if x.__class__ is not Sym:
         raise QError("type")
-    return Proj(KEYWORD, (x, y), 1)
+    return word(KEYWORD, (x, y), 1)
 
 
 @registry.verb("pyarglist", effect="none")
@@ -389,7 +389,7 @@ def argument_list(x: Value) -> Value:
     q)f[pyarglist 5 3]
     2
     """
-    return Proj(ARGUMENTS, (x,), 2)
+    return word(ARGUMENTS, (x,), 2)
 
 
 @registry.verb("pykwargs", effect="none")
@@ -400,4 +400,4 @@ def keywords(x: Value) -> Value:
     q)f[pykwargs`b`a!3 5]
     2
     """
-    return Proj(KEYWORDS, (x,), 2)
+    return word(KEYWORDS, (x,), 2)

@@ -17,12 +17,15 @@ from kshell.embedpy.names import object_of
 from kshell.embedpy.out_of_q import to_python
 from kshell.errors import QError
 from kshell.lang.names.define import constant, name
+from kshell.lang.verbs import text
 from kshell.values.base import core
 from kshell.values.base import types as T
 from kshell.values.base.build import string
-from kshell.values.base.core import NIL, Atom, Value, Vec, text_of
+from kshell.values.base.core import NIL, Atom, Dict, List, Table, Value, Vec, text_of
 from kshell.values.base.functions import Foreign, Function, Handle, PyCall
+from kshell.values.base.narrow import list_value
 from kshell.values.engine.apply import apply
+from kshell.values.items.pick import unenum
 from kshell.values.session.context import running
 from kshell.values.session.restrict import allow_python, expanded
 
@@ -122,17 +125,37 @@ def to_q(x: Value) -> Value:
     return guarded("toq", lambda: python.into.to_q(object_of(x)))
 
 
-@name(".p.toq0", ".p.toq0[x;1b]", effect="changes")
-def to_q_text(x: Value, y: Value) -> Value:
-    """The same, with text as strings if the second argument is 1b.
+@name(".p.toq0", ".p.toq0[x;1b]", arity=-1, effect="changes")
+def to_q_text(x: Value, *rest: Value) -> Value:
+    """The same, with text as strings at any depth if there is a second argument, 1b; keys of dictionaries are symbols
+    still.
 
     q).p.toq0[.p.eval"'ab'";1b]
     "ab"
+    q).p.toq0[.p.eval"{'a':['one','two']}";1b]
+    a| "one" "two"
     """
-    if y.__class__ is not bool:
+    if len(rest) > 1:
+        raise QError("rank")
+    if rest and rest[0].__class__ is not bool:
         raise QError("type")
-    found = object_of(x)
-    return string(found) if y and isinstance(found, str) else to_q(x)
+    found = to_q(x)
+    return _with_strings(found) if rest and rest[0] else found
+
+
+def _with_strings(x: Value) -> Value:
+    """A value with its symbols as strings, but those that are keys or names of columns."""
+    x = unenum(x)
+    if getattr(x, "t", 0) == T.S:
+        return text.string(x)
+    if x.__class__ is List:
+        return List([_with_strings(item) for item in x.items])
+    if x.__class__ is Table:
+        return Table(x.names, [list_value(_with_strings(column)) for column in x.cols])
+    if x.__class__ is Dict:
+        keys = x.k if not x.keyed else list_value(_with_strings(x.k))
+        return Dict(keys, list_value(_with_strings(x.v)))
+    return x
 
 
 @name(".p.each", effect="changes")

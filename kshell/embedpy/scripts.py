@@ -6,7 +6,7 @@ import ast
 import os
 import re
 
-from kshell.embedpy import code
+from kshell.embedpy import definitions
 from kshell.embedpy.applying import guarded
 from kshell.lang.session.loading import PYTHON_FILE
 from kshell.values.base.build import string
@@ -24,7 +24,15 @@ def run(path: str, handler: Value | None = None) -> None:
         content = f.read()
     text = guarded("e", lambda: _PREFIX.sub("", content.decode("utf-8")))
     if handler is None:
-        guarded("e", code.execute, text, os.path.abspath(path), 1)
+        definitions.execute(text, os.path.abspath(path), 1)
         return
-    for statement in guarded("e", ast.parse, text).body:
-        apply1(handler, string(ast.get_source_segment(text, statement) or ""))
+    for statement in guarded("e", ast.parse, definitions.parted(text)[0]).body:
+        apply1(handler, string(_source(text, statement)))
+
+
+def _source(text: str, statement: ast.stmt) -> str:
+    """The text of a statement, with its decorators."""
+    decorators = getattr(statement, "decorator_list", ())
+    first = min((d.lineno for d in decorators), default=statement.lineno)
+    above = text.splitlines(keepends=True)[first - 1 : statement.lineno - 1]
+    return "".join(above) + (ast.get_source_segment(text, statement) or "")

@@ -113,3 +113,12 @@ v:(0n;0w;-0w;0f;1f;.3;.1+.2;1+1e-14;1e308;-1e308;1e-320;0N;0W;3;0Ne;-0we;1e;0b;1
 {(x<y;x<=y;x>y;x>=y;x=y;x<>y)}[.1+.2;.3]  / 010110b
 {(x<y;x<=y;x>y;x>=y;x=y;x<>y)}[0n;-0w]  / 110001b
 {(x<y;x<=y;x>y;x>=y;x=y;x<>y)}[0Ne;0n]  / 010110b
+/ generic nulls are equal; with anything else they have no order and no equal
+(::)=(::)  / 1b
+(::)<>(::)  / 0b
+(3;::;`a)=(3f;::;`b)  / 110b
+(`a`b!(::;1))=`a`b!(::;1)  / a| 1\nb| 1
+{$[x=(::);`none;x]}(::)  / `none
+(::)=1  / 'type
+(::)<(::)  / 'type
+(1;::)=(1;2)  / 'type

@@ -186,6 +186,15 @@ type .p.version  / -11h
 .p.toq .p.eval"__import__('datetime').date(2026,1,2)"  / 2026.01.02
 .p.toq0[.p.eval"'ab'";1b]  / "ab"
 .p.toq0[.p.eval"'ab'";0b]  / `ab
+.p.toq0 .p.eval"'ab'"  / `ab
+.p.toq0[.p.eval"['ab','c',None]";1b]  / "ab"\n,"c"\n""
+.p.toq0[.p.eval"['one','two']";1b]  / "one"\n"two"
+.p.toq0[.p.eval"(1,'ab',['c',2.5])";1b]  / 1\n"ab"\n(,"c";2.5)
+.p.toq0[.p.eval"{'k':['x','yz'],'n':1}";1b]  / k| (,"x";"yz")\nn| 1
+.p.toq0[.p.eval"__import__('numpy').array(['a','bc'])";1b]  / ,"a"\n"bc"
+.p.toq0[.p.eval"[]";1b]  / ()
+.p.toq0[.p.eval"'ab'";1]  / 'type
+.p.toq0[.p.eval"'ab'";1b;1b]  / 'rank
 .p.each[neg;.p.eval"range(3)"]  / 0 -1 -2
 .p.each[{[x]};.p.eval"range(3)"]~(::)  / 1b
 .p.each[{x};.p.eval"()"]  / ()

@@ -57,7 +57,7 @@ def peak(session: Session, line: str) -> int:
 @pytest.mark.parametrize("call", ["place x", "{place x}x", "place[x]", "place each enlist x", "w[`:__class__];place x"])
 def test_an_array_goes_to_python_without_a_copy(s: Session, call: str) -> None:
     s.run(f"x:{MANY}#1.5")
-    assert peak(s, f"r:{call}") < 100_000
+    assert peak(s, f"r:{call}") < 1_000_000  # of an array of 80 MB; the compiler needs a tenth of it
     assert s.run("seen[]") == s.run("x").a.ctypes.data
 
 

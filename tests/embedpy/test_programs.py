@@ -200,3 +200,26 @@ def test_settings_are_a_sessions_own() -> None:
         second.run(".p.eval\"1/0\"")
     with pytest.raises(QError, match=r"^Traceback"):
         first.run(".p.eval\"1/0\"")
+
+
+def test_a_mark_in_a_definition_makes_a_q_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """embedPy's `def< f(x)`, which programs of Kx's libraries have in files and in lines."""
+    monkeypatch.chdir(tmp_path)
+    Path("f.p").write_text(
+        "p)def< twice(x):\n  return 2*x\n\np)def> bare(x): return x\np)class* Kept(object):\n  n=3\n"
+        "p)def _own(x): return twice(x)\ntext = '''\ndef< inside(x)\n'''\n"
+    )
+    session = Session()
+    session.run("\\l f.p\np)def* wrapped(x):\n return _under(x)\n\np)def< _under(x): return x+1")
+    values = "(twice 4;type bare 4;type wrapped 4;wrapped[4]`;Kept[][`:n;`];.p.get[`$\"_own\";<]4;type Kept)"
+    assert session.show(session.run(values)).split("\n") == ["8", "112h", "105h", "5", "3", "8", "105h"]
+    with pytest.raises(QError, match=r"e: invalid syntax \(, line 1\)"):
+        session.run("p)def< (x): return x")
+    with pytest.raises(QError, match="e: invalid syntax"):
+        session.run("p)class< A(object): pass")
+    session.run('.ns.k:1;system"d .ns";value"p)def< near(x): return x";system"d ."')
+    assert session.run(".ns.near 3") == 3
+    session.run(".t.s:();.p.e:{.t.s,:enlist x}")
+    Path("g.p").write_text("@staticmethod\ndef< f(x):\n return x\n")
+    session.run("\\l g.p")
+    assert session.show(session.run(".t.s")) == '"@staticmethod\\ndef< f(x):\\n return x"'

@@ -100,6 +100,7 @@ class Rest:
         variables = {**self.locals, value_name: value, _MADE + "chain": chain}
         tree.args = ast.arguments([], [ast.arg(name) for name in variables], None, [], [], None, [])
         tree.body = statements
+        tree.returns = None  # Python 3.14 compiles annotations to a function of their own
         info = CodeInfo(
             self.info.source,
             _numbered(ast.fix_missing_locations(tree), offsets),

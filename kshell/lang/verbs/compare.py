@@ -269,7 +269,11 @@ def _one_sided(name: str) -> Callable[[Value, bool], Value]:
     return alone
 
 
-VERBS = {name: dyad(name, _compare_planner(name), _one_sided(name)) for name in _UFUNC}
+_OF_NULLS = {"=": True, "<>": False}  # programs test an argument for (::) with =
+VERBS = {
+    name: dyad(name, _compare_planner(name), _one_sided(name), of_nulls=_OF_NULLS.get(name))
+    for name in _UFUNC
+}
 _eq, _ne, _lt = VERBS["="], VERBS["<>"], VERBS["<"]
 _gt, _le, _ge = VERBS[">"], VERBS["<="], VERBS[">="]
 

@@ -16,6 +16,7 @@ from kshell.errors import QError
 from kshell.values.base import types as T
 from kshell.values.base.build import as_nd, collapse
 from kshell.values.base.core import (
+    NIL,
     Dict,
     EnumAtom,
     List,
@@ -75,11 +76,12 @@ def dyad(
     planner: Callable[[int, int], Plan | None],
     alone: Alone | None = None,
     tables: bool = True,
+    of_nulls: bool | None = None,
 ) -> Verb2:
     """The atomic binary verb with the rule `planner`; None from the planner is 'type.
 
     `alone` computes the result for a key that only one of two dictionaries has (given the value, and whether it was on
-    the left); by default the value itself.
+    the left); by default the value itself. `of_nulls` is the result for two generic nulls, if there is one.
     """
     ATOMIC.add((name, 2))
     plans: dict[int, Plan] = {}
@@ -155,6 +157,8 @@ def dyad(
             return _tables(run, x, y, alone)
         if isinstance(x, List) or isinstance(y, List):
             return _lists(run, plan_nd, x, y)
+        if of_nulls is not None and x is NIL and y is NIL:
+            return of_nulls
         raise QError("type")
 
     def plan_nd(x: Value, y: Value) -> Value | None:
