@@ -126,7 +126,7 @@ def group_counted(
     if small_range is not None:
         offsets = _offset(keys, small_range[0]).astype(np.intp, copy=False)
         counts = np.bincount(offsets, minlength=small_range[1])
-        first = _distinct_small(offsets, small_range[1], np.count_nonzero(counts))
+        first = _distinct_small(offsets, small_range[1], int(np.count_nonzero(counts)))
         order = None if order_of is None else order_of(first)
         if order is not None:
             first = first[order]
