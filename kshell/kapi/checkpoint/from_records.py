@@ -30,6 +30,7 @@ from kshell.kapi.base.handles import (
     lend,
 )
 from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.base.parameter_marks import FROZEN
 from kshell.kapi.base.plain_values import from_record
 from kshell.kapi.base.python_options import has_functions
 from kshell.kapi.checkpoint import python_parts, table_parts
@@ -266,6 +267,8 @@ class Loader:
             tensor = torch.nn.Parameter(tensor, requires_grad=bool(rec.get("grad")))
         elif rec.get("grad"):
             tensor.requires_grad_(True)
+        if rec.get("frozen"):
+            setattr(tensor, FROZEN, True)
         if "gradient" in rec:
             tensor.grad = self.tensor(rec["gradient"])
         if "part" in rec:

@@ -32,6 +32,7 @@ from kshell.kapi.base.handles import (
     whole_of,
 )
 from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.base.parameter_marks import FROZEN
 from kshell.kapi.base.plain_values import to_record
 from kshell.kapi.base.python_options import has_functions
 from kshell.kapi.checkpoint import python_parts
@@ -174,6 +175,8 @@ class Saver:
         }
         if isinstance(t, torch.nn.Parameter):
             record["parameter"] = True
+        if getattr(t, FROZEN, False):
+            record["frozen"] = True
         if t.grad_fn is not None:
             self.notes.append("the autograd graph of a tensor that is not a leaf")
         elif t.requires_grad:

@@ -11,6 +11,7 @@ from kshell.kapi.base.args import flag_of, items
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname
 from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.base.parameter_marks import FROZEN
 from kshell.kapi.checkpoint.tree_values import to_q_value
 from kshell.kapi.checkpoint_algebra import adapters, lora
 from kshell.kapi.checkpoint_algebra.adapting import write_adapter
@@ -25,8 +26,6 @@ from kshell.values.base.core import Table, Value, Vec, sym_vec
 
 if TYPE_CHECKING:
     from torch.nn import Module
-
-_FROZEN = "kshell_frozen"  # the attribute of a parameter that `adapt` froze
 
 
 def _adapters(m: Module) -> dict[str, Any]:
@@ -107,7 +106,7 @@ def adapt(x: Value) -> Value:
         made = {name: blocks.adapters.around(layers[name], **options) for name in names}
     for p in trained:
         p.requires_grad_(False)
-        setattr(p, _FROZEN, True)
+        setattr(p, FROZEN, True)
     for name, part in made.items():
         put_child(m, name, part.train(layers[name].training))
     return _table(made)
@@ -274,7 +273,7 @@ def unadapt(x: Value) -> Value:
             _merge(m, part, base)
         put_child(m, name, base)
     for p in m.parameters():
-        if p.__dict__.pop(_FROZEN, False):
+        if p.__dict__.pop(FROZEN, False):
             p.requires_grad_(True)
     return sym_vec(list(found))
 
@@ -287,9 +286,9 @@ def _merge(m: Module, part: Any, base: Any) -> None:
     weight = lora.merged(base.weight, change, kind, magnitude)
     owners = {id(q) for q in m.modules() for p in q._parameters.values() if p is base.weight}
     if len(owners) > 1:
-        frozen = getattr(base.weight, _FROZEN, False)
+        frozen = getattr(base.weight, FROZEN, False)
         base.weight = torch.nn.Parameter(weight, requires_grad=False)
-        setattr(base.weight, _FROZEN, frozen)
+        setattr(base.weight, FROZEN, frozen)
         return
     with torch.no_grad():
         base.weight.copy_(weight)
