@@ -34,6 +34,7 @@ _RUN = re.compile(
     r"trainer_state\.json|optimizer\.(pt|bin)|random_states_\d+\.pkl|rng_state(_\d+)?\.pth"
 )
 _SHARD = re.compile(r".*-\d{5}-of-\d{5}(-[0-9a-f]{8})?\.(safetensors|bin)")
+_MODULES = "modules.json"
 _SETTINGS = 1 << 26  # bytes of a file of settings
 
 
@@ -165,13 +166,18 @@ def settings_at(path: str) -> dict[str, Any]:
 
 def settings_in(path: str) -> dict[str, Any]:
     """The content of a file of settings, JSON. ValueError and the like if it is none."""
+    found = json_in(path)
+    return found if isinstance(found, dict) else {}
+
+
+def json_in(path: str) -> Any:
+    """The content of a file of JSON. ValueError and the like if it is none."""
     file = File(path)
     if file.size > _SETTINGS:
         raise ValueError("it is too long")
     text = file.read(0, file.size)
     Room(file.size).need(described_cost(text))
-    found = json.loads(text)  # also with NaN, as Python writes a loss that is none
-    return found if isinstance(found, dict) else {}
+    return json.loads(text)  # also with NaN, as Python writes a loss that is none
 
 
 def _tar(path: str, kind: str, file: File, room: Room) -> Opened:
@@ -235,9 +241,11 @@ def _of_dcp(path: str, names: list[str]) -> Opened | None:
 
 
 def _of_run(path: str, names: list[str]) -> Opened | None:
-    """What a training run has saved: each file under its name, weights in several files under that of one, folders of
-    torch.distributed.checkpoint under theirs, and what DeepSpeed has joined."""
-    if not any(_RUN.fullmatch(name) for name in names):
+    """What a training run has saved, or a model of several folders: each file under its name, weights in several files
+    under that of one, folders of torch.distributed.checkpoint and of modules under theirs, and what DeepSpeed has
+    joined."""
+    modules = _modules(path, names)
+    if not modules and not any(_RUN.fullmatch(name) for name in names):
         return None
     tree: dict[str, Any] = {}
     weights_files: set[str] = set()
@@ -249,13 +257,27 @@ def _of_run(path: str, names: list[str]) -> Opened | None:
     for name in names:
         inner = os.path.join(path, name)
         files = sorted(os.listdir(inner)) if os.path.isdir(inner) else []
-        part = _checked(inner, lambda inner=inner, files=files: _of_dcp(inner, files))  # type: ignore[misc]
-        if part is not None:
-            tree[name] = part.value
+        kinds = _FLAT if name in modules else (_of_dcp,)
+        for read in kinds if files else ():
+            part = _checked(inner, lambda inner=inner, files=files, read=read: read(inner, files))  # type: ignore[misc]
+            if part is not None:
+                tree[name] = part.value
+                break
     joined = _of_deepspeed(path, [name for name in names if name.startswith("latest")])
     if joined is not None:
         tree = joined.value | tree
     return _several(path, [name for name in names if name not in weights_files], tree)
+
+
+def _modules(path: str, names: list[str]) -> set[str]:
+    """The folders with the modules of a model of sentence-transformers, beside the one that is in its own folder."""
+    file = os.path.join(path, _MODULES)
+    if _MODULES not in names:
+        return set()
+    found = _checked(file, lambda: json_in(file))
+    parts = [part for part in found if isinstance(part, dict)] if isinstance(found, list) else []
+    listed = [part.get("path") for part in parts]
+    return {name for name in names if name in listed and not os.path.islink(f"{path}/{name}")}
 
 
 def _indexed(path: str, names: list[str]) -> Opened | None:

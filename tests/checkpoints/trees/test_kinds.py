@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -86,3 +87,19 @@ def test_opening_reads_no_numbers(name: str, tmp_path: Path, monkeypatch: pytest
     tensor.into(memoryview(part), 1 << 12)
     assert part == whole[1 << 12:1 << 13] and sum(touched) <= 1 << 16  # a part of it is read alone
     assert tensor.read() == whole
+
+
+def test_a_model_of_several_folders(tmp_path: Path) -> None:
+    """As sentence-transformers writes it: modules.json names the folders, of which some have no weights."""
+    for name in ("1_Pooling", "2_Dense", "checkpoint-5"):
+        (tmp_path / name).mkdir()
+    save_file({"a": torch.ones(2)}, tmp_path / "model.safetensors")
+    save_file({"linear.weight": torch.ones(3)}, tmp_path / "2_Dense" / "model.safetensors")
+    save_file({"a": torch.ones(2)}, tmp_path / "checkpoint-5" / "model.safetensors")
+    (tmp_path / "1_Pooling" / "config.json").write_text("{}")
+    listed = [{"idx": i, "name": str(i), "path": place, "type": "t"} for i, place in enumerate(("", "1_Pooling", "2_Dense"))]
+    (tmp_path / "modules.json").write_text(json.dumps(listed))
+    assert [*tensors_of(opened(str(tmp_path)).value)] == ["2_Dense.linear.weight", "model.safetensors.a"]
+    for other in ("3", "{}", '[1,{"path":[1]}]'):
+        (tmp_path / "modules.json").write_text(other)
+        assert [*tensors_of(opened(str(tmp_path)).value)] == ["a"]
