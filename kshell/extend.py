@@ -85,16 +85,15 @@ from kshell.values.base.core import (
     NULL_J,
     Dict,
     List,
-    Sym,
     Table,
     Value,
     Vec,
     long,
     seq_items,
-    sym,
     sym_vec,
 )
 from kshell.values.base.match import match
+from kshell.values.base.symbols import Sym, sym
 
 if TYPE_CHECKING:
     from kshell.families.adaptdl.rule_rows import rule

@@ -16,7 +16,7 @@ from kshell.embedpy.into_q import to_q
 from kshell.embedpy.out_of_q import QUICK, to_python
 from kshell.embedpy.tracebacks import python_frames
 from kshell.errors import QError, QExit, as_qerror, first_line, message_of
-from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, seq_items
+from kshell.values.base.core import NIL, Dict, List, Value, Vec, seq_items
 from kshell.values.base.from_numpy import taken
 from kshell.values.base.functions import (
     APPLY,
@@ -28,6 +28,7 @@ from kshell.values.base.functions import (
     PyCall,
     PyFunction,
 )
+from kshell.values.base.symbols import Sym
 from kshell.values.session.context import perhaps
 from kshell.values.session.restrict import PYTHON_WATCHED, allow_python
 

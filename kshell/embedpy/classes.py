@@ -16,8 +16,9 @@ from kshell.errors import QError, first_line
 from kshell.lang.names.define import name
 from kshell.lang.session.loading import PYTHON_MODULE
 from kshell.python.torch_side import adopt
-from kshell.values.base.core import NIL, Sym, Value
+from kshell.values.base.core import NIL, Value
 from kshell.values.base.functions import FROM_PYTHON, RUN_PYTHON, TO_PYTHON, Foreign
+from kshell.values.base.symbols import Sym
 from kshell.values.session.context import running
 from kshell.values.session.restrict import allow_python
 

@@ -27,15 +27,14 @@ from kshell.values.base.core import (
     ListValue,
     Nd,
     Special,
-    Sym,
     Table,
     Value,
     Vec,
     long,
-    sym_codes,
 )
 from kshell.values.base.from_numpy import NATIVE
 from kshell.values.base.functions import APPLY, Foreign, Function, Handle
+from kshell.values.base.symbols import Sym, sym_codes
 from kshell.values.session.context import perhaps
 
 _Q_VALUES = (Vec, List, Nd, Dict, Table, Atom, Sym, Special, Function, Handle)

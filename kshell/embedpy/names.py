@@ -25,9 +25,10 @@ from kshell.errors import QError
 from kshell.lang.names.define import name
 from kshell.lang.names.namespaces import contents
 from kshell.values.base import types as T
-from kshell.values.base.core import NIL, Sym, Value, Vec, seq_items
+from kshell.values.base.core import NIL, Value, Vec, seq_items
 from kshell.values.base.from_numpy import taken
 from kshell.values.base.functions import Foreign, PyCall
+from kshell.values.base.symbols import Sym
 from kshell.values.engine.apply import apply
 
 

@@ -18,7 +18,7 @@ from kshell.embedpy.out_of_q import to_python
 from kshell.errors import QError
 from kshell.lang.names.define import constant, name
 from kshell.lang.verbs import text
-from kshell.values.base import core
+from kshell.values.base import core, symbols
 from kshell.values.base import types as T
 from kshell.values.base.build import string
 from kshell.values.base.core import NIL, Atom, Dict, List, Table, Value, Vec, text_of
@@ -31,7 +31,7 @@ from kshell.values.session.restrict import allow_python, expanded
 
 constant(
     ".p.version",
-    core.sym(kshell.__version__),
+    symbols.sym(kshell.__version__),
     "The version of kshell, whose functions `.p` are.",
     "q)type .p.version\n-11h",
 )

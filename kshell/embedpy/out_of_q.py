@@ -21,21 +21,10 @@ from kshell.lang.compiler.compile import check_stores
 from kshell.python.torch_side import adopt
 from kshell.values.base import types as T
 from kshell.values.base.build import as_nd
-from kshell.values.base.core import (
-    Atom,
-    Dict,
-    EnumAtom,
-    List,
-    Nd,
-    Special,
-    Sym,
-    Table,
-    Value,
-    Vec,
-    sym_at,
-)
+from kshell.values.base.core import Atom, Dict, EnumAtom, List, Nd, Special, Table, Value, Vec
 from kshell.values.base.from_numpy import view_of
 from kshell.values.base.functions import Foreign, Function, Handle
+from kshell.values.base.symbols import Sym, sym_at
 from kshell.values.engine.apply import apply
 from kshell.values.items.pick import unenum
 from kshell.values.session import context

@@ -16,7 +16,8 @@ from kshell.parse import split_script
 from kshell.shell import debugger
 from kshell.shell.run_line import print_error, prompt_text
 from kshell.values.base.build import string
-from kshell.values.base.core import List, Sym, Value, text_of
+from kshell.values.base.core import List, Value, text_of
+from kshell.values.base.symbols import Sym
 
 LINE = ".run.line"  # the name by which a client asks for a line, with its text, and rows and columns of its console
 SMALLEST, LARGEST = 10, 2000  # rows and columns

@@ -21,7 +21,8 @@ from kshell.host.objects.trained import Trained
 from kshell.host.steps import EPOCH
 from kshell.values.base import types as T
 from kshell.values.base.build import string
-from kshell.values.base.core import NIL, List, Sym, Table, Value, Vec, sym_vec, text_of
+from kshell.values.base.core import NIL, List, Table, Value, Vec, sym_vec, text_of
+from kshell.values.base.symbols import Sym
 
 UNDONE = 20  # edits that can be undone: copies of what they wrote are kept
 OWN = ".run."  # functions of kshell's own, which a client calls by name

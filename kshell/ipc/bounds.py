@@ -7,7 +7,8 @@ from collections.abc import Collection
 from kshell.errors import QError
 from kshell.ipc import wire
 from kshell.ipc.connection import Connection
-from kshell.values.base.core import POOL, SYMBOLS, Value
+from kshell.values.base.core import Value
+from kshell.values.base.symbols import POOL, SYMBOLS
 from kshell.values.session import memory
 
 NEW_SYMBOLS = 10_000_000  # that one connection may bring: a symbol is kept as long as the process

@@ -21,7 +21,8 @@ from kshell.ipc.users import Token, Users
 from kshell.ipc.web.handlers import Web
 from kshell.values.base import types as T
 from kshell.values.base.build import string
-from kshell.values.base.core import NIL, Atom, List, Value, Vec, sym, text_of
+from kshell.values.base.core import NIL, Atom, List, Value, Vec, text_of
+from kshell.values.base.symbols import sym
 from kshell.values.engine.apply import apply, apply1
 from kshell.values.session import interrupts
 from kshell.values.session.restrict import confinement

@@ -16,7 +16,8 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.values.base import types as T
-from kshell.values.base.core import List, ListValue, Table, Vec, flat_list, sym_codes
+from kshell.values.base.core import List, ListValue, Table, Vec, flat_list
+from kshell.values.base.symbols import sym_codes
 
 if TYPE_CHECKING:
     from kshell.python.into import Made

@@ -9,8 +9,9 @@ import numpy as np
 from kshell.python import arrowout, noted, outof
 from kshell.python.objects import Table as PythonTable
 from kshell.values.base import types as T
-from kshell.values.base.core import Table, Vec, sym_at
+from kshell.values.base.core import Table, Vec
 from kshell.values.base.from_numpy import view_of
+from kshell.values.base.symbols import sym_at
 
 _COUNTED = (T.H, T.I, T.J)
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.values.base import types as T
-from kshell.values.base.core import ListValue, Vec, sym_codes
+from kshell.values.base.core import ListValue, Vec
+from kshell.values.base.symbols import sym_codes
 
 if TYPE_CHECKING:
     from kshell.python.into import Made

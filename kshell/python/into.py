@@ -34,18 +34,16 @@ from kshell.values.base.core import (
     Dict,
     List,
     ListValue,
-    Sym,
     Value,
     Vec,
     atom,
     atom_t,
     long,
-    sym,
-    sym_codes,
 )
 from kshell.values.base.from_numpy import NoType, typed
 from kshell.values.base.functions import Door, Foreign, Handle, PyFunction
 from kshell.values.base.functions import Function as QFunction
+from kshell.values.base.symbols import Sym, sym, sym_codes
 
 _Q_VALUES = (Vec, List, Dict, core.Table, Atom, Sym, core.Special, QFunction, Handle)
 

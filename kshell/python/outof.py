@@ -13,21 +13,10 @@ from kshell.python.torch_side import adopt
 from kshell.values.base import core
 from kshell.values.base import types as T
 from kshell.values.base.build import as_nd
-from kshell.values.base.core import (
-    NULL_J,
-    Atom,
-    Dict,
-    EnumAtom,
-    List,
-    Nd,
-    Special,
-    Sym,
-    Value,
-    Vec,
-    sym_at,
-)
+from kshell.values.base.core import NULL_J, Atom, Dict, EnumAtom, List, Nd, Special, Value, Vec
 from kshell.values.base.functions import Foreign, Handle
 from kshell.values.base.functions import Function as QFunction
+from kshell.values.base.symbols import Sym, sym_at
 from kshell.values.items.pick import unenum
 from kshell.values.session.context import running
 

@@ -16,7 +16,8 @@ from kshell.attach.client import GONE, Attached, Ended, Late
 from kshell.errors import QError, QExit, os_text
 from kshell.shell.options import Options, parse_attach
 from kshell.values.base.build import string
-from kshell.values.base.core import List, seq_items, sym, text_of
+from kshell.values.base.core import List, seq_items, text_of
+from kshell.values.base.symbols import sym
 
 HOW = """\
 how a program listens: kshell run train.py, KSHELL_LISTEN=1 python train.py, or in it

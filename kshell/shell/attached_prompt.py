@@ -21,7 +21,8 @@ from kshell.shell.complete import Found, offers
 from kshell.shell.prompt import HINTS, fit, output_of_terminal, reader, shown_again
 from kshell.shell.toolbar import signature
 from kshell.values.base.build import string
-from kshell.values.base.core import NIL, List, Value, raw, seq_items, sym, text_of
+from kshell.values.base.core import NIL, List, Value, raw, seq_items, text_of
+from kshell.values.base.symbols import sym
 
 OFFERS = 0.3  # seconds that completion waits for the program
 

@@ -28,7 +28,6 @@ from kshell.values.base.core import (
     List,
     ListValue,
     Nd,
-    Sym,
     Table,
     Value,
     Vec,
@@ -36,12 +35,12 @@ from kshell.values.base.core import (
     atom_t,
     flat_list,
     raw,
-    sym,
     sym_names,
     sym_vec,
 )
 from kshell.values.base.functions import ITERATORS, Comp, Derived, Iter, Lambda, Prim, Proj
 from kshell.values.base.primitives import DERIVED, OPERATORS, UNARY, number, type_of_entry
+from kshell.values.base.symbols import Sym, sym
 from kshell.values.engine.apply import project
 from kshell.values.items.pick import unenum
 

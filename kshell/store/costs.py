@@ -5,18 +5,9 @@ from __future__ import annotations
 import re
 
 from kshell.values.base import types as T
-from kshell.values.base.core import (
-    HOLE,
-    Dict,
-    EnumAtom,
-    List,
-    Nd,
-    Sym,
-    Table,
-    Value,
-    Vec,
-)
+from kshell.values.base.core import HOLE, Dict, EnumAtom, List, Nd, Table, Value, Vec
 from kshell.values.base.functions import Comp, Derived, Lambda, Prim, Proj
+from kshell.values.base.symbols import Sym
 
 # approximate bytes of memory per value
 ATOM, VEC, LIST, SYM = 72, 220, 150, 180

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from kshell.values.base import types as T
-from kshell.values.base.core import EMPTY_SYM, SYMBOLS, Flat, List, Value, Vec, sym_codes
+from kshell.values.base.core import Flat, List, Value, Vec
+from kshell.values.base.symbols import EMPTY_SYM, SYMBOLS, sym_codes
 
 HEAD = 6  # bytes: type, attribute, count
 FEW = 16  # items of a list that are not worth it

@@ -15,7 +15,8 @@ from kshell.attach.client import Attached, Ended, Late
 from kshell.errors import QError
 from kshell.ipc import peer
 from kshell.values.base.build import string
-from kshell.values.base.core import NIL, List, Value, seq_items, sym, text_of
+from kshell.values.base.core import NIL, List, Value, seq_items, text_of
+from kshell.values.base.symbols import sym
 from tests.attach.program import Program
 
 

@@ -29,13 +29,13 @@ from kshell.values.base.core import (
     Dict,
     List,
     Special,
-    Sym,
     Table,
     Value,
     Vec,
     seq_items,
     text_of,
 )
+from kshell.values.base.symbols import Sym
 from kshell.values.base.types import C
 from tests.support import warm
 

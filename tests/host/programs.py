@@ -19,7 +19,8 @@ from kshell.errors import QError
 from kshell.ipc import wire
 from kshell.python.outof import from_q
 from kshell.values.base.build import string
-from kshell.values.base.core import List, Value, sym, text_of
+from kshell.values.base.core import List, Value, text_of
+from kshell.values.base.symbols import sym
 from tests import ROOT
 from tests.support import warm
 

@@ -20,7 +20,8 @@ from kshell import registry
 from kshell.kapi.base.convert import as_tensor, is_array, to_q
 from kshell.kapi.base.handles import TensorHandle
 from kshell.session import Session
-from kshell.values.base.core import NIL, Dict, List, Sym, Vec, text_of
+from kshell.values.base.core import NIL, Dict, List, Vec, text_of
+from kshell.values.base.symbols import Sym
 from kshell.values.base.types import C
 from tests import ROOT
 from tests.kapi import kapi_oracle

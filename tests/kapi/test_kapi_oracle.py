@@ -16,7 +16,8 @@ from kshell.kapi.base.convert import as_tensor, is_array, to_q
 from kshell.kapi.base.handles import TensorHandle, VectorHandle, tensor_handle
 from kshell.kapi.module.functional import FUNCTIONS as WITH_OPTIONS
 from kshell.session import Session
-from kshell.values.base.core import NIL, Sym, Vec, text_of
+from kshell.values.base.core import NIL, Vec, text_of
+from kshell.values.base.symbols import Sym
 from kshell.values.base.types import C
 from tests.kapi.kapi_oracle import CALLS, FILLS, FUNCTIONS, LOSSES
 

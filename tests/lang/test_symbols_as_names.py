@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kshell import registry
 from kshell.errors import QError
 from kshell.session import Session
-from kshell.values.base.core import sym
+from kshell.values.base.symbols import sym
 
 ODD = ["a b", "1", "a+1", "a if 1 else a", "print(1)", "def", "None", "[a for a in(1,)]", "é", "ﬁ", "x\n", "a=1", "(a:=1)", "lambda: 1", '"a"', "9**9"]
 PUT = ["n set 5", "eval(:;n;5)", "@[`.;n;:;5]", "n insert 5", ".[n;();:;5]", "eval(:;(n;0);5)", "`.a.b set 1;`.a set(enlist n)!enlist 5",

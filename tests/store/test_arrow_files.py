@@ -13,7 +13,8 @@ from kshell.errors import QError
 from kshell.session import Session
 from kshell.store.arrow import files as arrow_files
 from kshell.store.arrow.words import Words
-from kshell.values.base.core import sym_at, sym_vec
+from kshell.values.base.core import sym_vec
+from kshell.values.base.symbols import sym_at
 
 pytestmark = pytest.mark.extra
 pa = pytest.importorskip("pyarrow")

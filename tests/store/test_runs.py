@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from kshell.store import codec, runs
 from kshell.values.base import types as T
 from kshell.values.base.build import string
-from kshell.values.base.core import List, Vec, sym, sym_codes, sym_names
+from kshell.values.base.core import List, Vec, sym_names
+from kshell.values.base.symbols import sym, sym_codes
 
 MANY = max(runs.MANY, runs.MANY_READ)
 

@@ -18,8 +18,9 @@ from kshell.lang.console.format import raw_text, raw_texts
 from kshell.lang.verbs import tok
 from kshell.session import Session
 from kshell.values.base import types as T
-from kshell.values.base.core import Dict, List, Vec, raw, sym_codes
+from kshell.values.base.core import Dict, List, Vec, raw
 from kshell.values.base.match import match
+from kshell.values.base.symbols import sym_codes
 from kshell.values.change.grow import COUNTS
 from kshell.values.items.rows import strings_of
 

@@ -23,9 +23,10 @@ from kshell.kapi.base.convert import as_tensor, is_array, kname
 from kshell.kapi.base.handles import KHandle, TensorHandle, table
 from kshell.session import Session
 from kshell.values.base import types as T
-from kshell.values.base.core import Dict, List, Vec, sym, text_of
+from kshell.values.base.core import Dict, List, Vec, text_of
 from kshell.values.base.functions import Function
 from kshell.values.base.primitives import DERIVED
+from kshell.values.base.symbols import sym
 
 # what each kind is, as q text
 KINDS = ["::", "()", "0N", "0W", "-1", "0n", '"abc"', "`a", "(1;`a;\"x\")", "{x}", "([]a:1 2)", "`a`b!1 2", "freed",

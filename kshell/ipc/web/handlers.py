@@ -26,10 +26,10 @@ from kshell.values.base.core import (
     atom_t,
     raw,
     seq_items,
-    sym,
     sym_vec,
     text_of,
 )
+from kshell.values.base.symbols import sym
 
 if TYPE_CHECKING:
     from kshell.ipc.connection import Connection

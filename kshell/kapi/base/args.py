@@ -25,7 +25,6 @@ from kshell.values.base.core import (
     Dict,
     List,
     Special,
-    Sym,
     Value,
     Vec,
     is_atom,
@@ -33,6 +32,7 @@ from kshell.values.base.core import (
     seq_items,
     sym_names,
 )
+from kshell.values.base.symbols import Sym
 
 # ------------------------------------------------------------------ the list of arguments
 

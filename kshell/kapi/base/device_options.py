@@ -21,7 +21,8 @@ from kshell.kapi.base.handles import (
 )
 from kshell.kapi.base.lazy_torch import torch
 from kshell.values.base.build import collapse
-from kshell.values.base.core import NIL, NULL_J, Dict, Value, long, sym, sym_vec
+from kshell.values.base.core import NIL, NULL_J, Dict, Value, long, sym_vec
+from kshell.values.base.symbols import sym
 
 if TYPE_CHECKING:
     from torch import Tensor

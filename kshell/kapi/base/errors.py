@@ -20,20 +20,10 @@ from kshell.kapi.base.convert import dtype_name, is_array, kname
 from kshell.kapi.base.handles import GONE, KHandle, TensorHandle, VectorHandle, behaviour
 from kshell.values.base import types as T
 from kshell.values.base.build import as_nd
-from kshell.values.base.core import (
-    NIL,
-    Dict,
-    List,
-    Special,
-    Sym,
-    Value,
-    Vec,
-    atom_t,
-    is_atom,
-    text_of,
-)
+from kshell.values.base.core import NIL, Dict, List, Special, Value, Vec, atom_t, is_atom, text_of
 from kshell.values.base.describe import function_words
 from kshell.values.base.functions import Function, Prim
+from kshell.values.base.symbols import Sym
 
 # q's errors for wrong arguments, which do not name the call; code that raises one declares what it expects
 _BARE = {"type": UNSAID, "domain": UNSAID, "length": UNSAID, "nyi": SAID}

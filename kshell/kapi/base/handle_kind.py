@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.entry_kinds import same_class
 from kshell.errors import QError
-from kshell.values.base.core import Sym, Value
+from kshell.values.base.core import Value
 from kshell.values.base.functions import Handle
+from kshell.values.base.symbols import Sym
 
 if TYPE_CHECKING:
     from kshell.kapi.optim.optimizer import Opt

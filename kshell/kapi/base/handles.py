@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kshell.errors import SAID, CallError, QError
 from kshell.kapi.base.handle_kind import ANSWERS, HandleKind
 from kshell.registry import Hook
-from kshell.values.base.core import Dict, List, Sym, Value, Vec
+from kshell.values.base.core import Dict, List, Value, Vec
 from kshell.values.base.functions import Foreign
+from kshell.values.base.symbols import Sym
 from kshell.values.session.context import CODE, LINE, running
 from kshell.values.session.interrupts import brief, edit
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from kshell.errors import CallError
 from kshell.kapi.base.convert import kname
-from kshell.values.base.core import Sym, Value, Vec, text_of
+from kshell.values.base.core import Value, Vec, text_of
+from kshell.values.base.symbols import Sym
 from kshell.values.session.restrict import expanded
 
 

@@ -30,16 +30,15 @@ from kshell.values.base.core import (
     Dict,
     List,
     Special,
-    Sym,
     Table,
     Value,
     is_atom,
     long,
     seq_items,
-    sym,
     text_of,
 )
 from kshell.values.base.narrow import is_text
+from kshell.values.base.symbols import Sym, sym
 
 if TYPE_CHECKING:
     from torch import Tensor

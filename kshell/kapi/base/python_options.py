@@ -37,17 +37,16 @@ from kshell.values.base.core import (
     Atom,
     Dict,
     List,
-    Sym,
     Table,
     Value,
     Vec,
     is_list,
     seq_items,
-    sym,
     text_of,
 )
 from kshell.values.base.functions import FROM_PYTHON, RUN_PYTHON, TO_PYTHON, Function
 from kshell.values.base.match import match
+from kshell.values.base.symbols import Sym, sym
 
 # ------------------------------------------------------------------ parameters
 

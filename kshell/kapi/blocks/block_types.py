@@ -13,7 +13,8 @@ from kshell.kapi.module.options import Given, as_dict, class_of, live_values, to
 from kshell.kapi.module.types import DS, LS, B, D, L, S, X, Z, row
 from kshell.registry import Entry
 from kshell.values.base.build import symdict
-from kshell.values.base.core import Dict, Sym, Value, is_list, seq_items, sym_vec
+from kshell.values.base.core import Dict, Value, is_list, seq_items, sym_vec
+from kshell.values.base.symbols import Sym
 
 if TYPE_CHECKING:
     from torch.nn import Module

@@ -19,7 +19,8 @@ from kshell.kapi.base.paths import path_of
 from kshell.kapi.checkpoint.snapshot import Captured, capture, left_out
 from kshell.store.archive import write
 from kshell.values.base.build import symdict
-from kshell.values.base.core import NIL, Dict, Value, sym
+from kshell.values.base.core import NIL, Dict, Value
+from kshell.values.base.symbols import sym
 from kshell.values.session import context
 from kshell.values.session.context import running
 

@@ -33,7 +33,8 @@ from kshell.kapi.optim.optimizer import Opt
 from kshell.kapi.optim.state import is_opt_state, load_state, restore
 from kshell.store import atomic
 from kshell.values.base.build import symdict
-from kshell.values.base.core import NIL, Dict, Sym, Table, Value, seq_items, sym_vec
+from kshell.values.base.core import NIL, Dict, Table, Value, seq_items, sym_vec
+from kshell.values.base.symbols import Sym
 from kshell.values.session.context import running
 
 if TYPE_CHECKING:

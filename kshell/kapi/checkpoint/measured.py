@@ -28,18 +28,8 @@ from kshell.kapi.math.statistics import norm_and_bad
 from kshell.store.splay import LazyCols
 from kshell.values.base import types as T
 from kshell.values.base.build import floats, longs
-from kshell.values.base.core import (
-    NULL_J,
-    List,
-    ListValue,
-    Table,
-    Value,
-    Vec,
-    flat_list,
-    sym,
-    sym_codes,
-    sym_vec,
-)
+from kshell.values.base.core import NULL_J, List, ListValue, Table, Value, Vec, flat_list, sym_vec
+from kshell.values.base.symbols import sym, sym_codes
 from kshell.values.session.interrupts import PENDING, give_up
 from kshell.values.session.progress import Task
 

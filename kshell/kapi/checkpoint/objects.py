@@ -18,7 +18,8 @@ from kshell.kapi.checkpoint.state_dicts import from_q
 from kshell.kapi.checkpoint.tree_values import OBJECT_HANDLE, to_q_value
 from kshell.kapi.checkpoint.trees import tree_of
 from kshell.values.base.build import symdict
-from kshell.values.base.core import NIL, List, Table, Value, is_list, sym, sym_vec
+from kshell.values.base.core import NIL, List, Table, Value, is_list, sym_vec
+from kshell.values.base.symbols import sym
 from kshell.values.change.amend import amend
 from kshell.values.items.index import index
 

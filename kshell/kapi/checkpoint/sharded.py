@@ -41,7 +41,8 @@ from kshell.optim.groups import settings_of
 from kshell.store import atomic, unfinished
 from kshell.store.archive import WRONG, wrong
 from kshell.store.codec import encode
-from kshell.values.base.core import Dict, List, Sym, Value, seq_items
+from kshell.values.base.core import Dict, List, Value, seq_items
+from kshell.values.base.symbols import Sym
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -10,8 +10,9 @@ from kshell.kapi.tables.opening import place_of
 from kshell.kapi.train.table_data import TableData
 from kshell.kapi.train.table_reading import Given
 from kshell.values.base.build import symdict
-from kshell.values.base.core import Dict, Sym, Table, seq_items, sym
+from kshell.values.base.core import Dict, Table, seq_items
 from kshell.values.base.narrow import names_in
+from kshell.values.base.symbols import Sym, sym
 
 if TYPE_CHECKING:
     from kshell.kapi.checkpoint.from_records import Loader

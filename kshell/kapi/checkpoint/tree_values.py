@@ -29,19 +29,9 @@ from kshell.registry import Hook
 from kshell.store.archive import WRONG, wrong
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, empty, guid_vec, longs, regular, symdict
-from kshell.values.base.core import (
-    NIL,
-    Dict,
-    List,
-    Table,
-    Value,
-    Vec,
-    long,
-    seq_items,
-    sym,
-    sym_vec,
-)
+from kshell.values.base.core import NIL, Dict, List, Table, Value, Vec, long, seq_items, sym_vec
 from kshell.values.base.from_numpy import typed
+from kshell.values.base.symbols import sym
 
 MOST = 5_000_000  # maximum number of values in a checkpoint
 MAX_DEPTH = 100

@@ -8,7 +8,8 @@ from kshell.errors import UNSAID, CallError
 from kshell.kapi.base.convert import kname
 from kshell.kapi.checkpoint_algebra.patterns import is_like
 from kshell.values.base import types as T
-from kshell.values.base.core import List, Sym, Value, Vec, atom_t, seq_items, sym_names, text_of
+from kshell.values.base.core import List, Value, Vec, atom_t, seq_items, sym_names, text_of
+from kshell.values.base.symbols import Sym
 
 
 def texts_of(x: Value) -> list[str] | None:

@@ -36,7 +36,8 @@ from kshell.kapi.module.options import class_of
 from kshell.kapi.optim import host_schedulers
 from kshell.kapi.optim.host_wrappers import adopt, is_optimizer
 from kshell.kapi.optim.optimizer import Opt
-from kshell.values.base.core import Value, sym
+from kshell.values.base.core import Value
+from kshell.values.base.symbols import sym
 
 if TYPE_CHECKING:
     from torch.nn import Module

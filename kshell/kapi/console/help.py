@@ -45,21 +45,10 @@ from kshell.kapi.tensor.gradients import MODES
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.base import types as T
 from kshell.values.base.build import bools, longs, string, symdict
-from kshell.values.base.core import (
-    NIL,
-    Atom,
-    Dict,
-    List,
-    Sym,
-    Table,
-    Value,
-    Vec,
-    sym,
-    sym_vec,
-    text_of,
-)
+from kshell.values.base.core import NIL, Atom, Dict, List, Table, Value, Vec, sym_vec, text_of
 from kshell.values.base.describe import listed
 from kshell.values.base.functions import Foreign, Prim
+from kshell.values.base.symbols import Sym, sym
 from kshell.values.session.context import running
 
 EFFECT = "none"  # default for the functions here

@@ -22,7 +22,6 @@ from kshell.values.base.core import (
     Dict,
     List,
     Nd,
-    Sym,
     Table,
     Value,
     Vec,
@@ -32,6 +31,7 @@ from kshell.values.base.core import (
     text_of,
 )
 from kshell.values.base.narrow import is_text
+from kshell.values.base.symbols import Sym
 from kshell.values.session.context import running
 
 if TYPE_CHECKING:

@@ -29,9 +29,10 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.q_calls import applied
 from kshell.kapi.module.forward import calculate, flat
 from kshell.values.base.build import collapse, symdict
-from kshell.values.base.core import Dict, List, Sym, Value, seq_items
+from kshell.values.base.core import Dict, List, Value, seq_items
 from kshell.values.base.functions import Function
 from kshell.values.base.narrow import is_text
+from kshell.values.base.symbols import Sym
 from kshell.values.session.context import perhaps
 
 if TYPE_CHECKING:

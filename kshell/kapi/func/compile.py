@@ -22,7 +22,8 @@ from kshell.kapi.func.calls import is_function
 from kshell.kapi.func.q_functions import compiled
 from kshell.kapi.module.api import device_of_module, of_module
 from kshell.values.base.build import bools
-from kshell.values.base.core import NIL, Sym, Value
+from kshell.values.base.core import NIL, Value
+from kshell.values.base.symbols import Sym
 
 
 @api(

@@ -20,15 +20,14 @@ from kshell.values.base.core import (
     NULL_J,
     Dict,
     List,
-    Sym,
     Value,
     is_list,
     seq_items,
-    sym,
     sym_vec,
     text_of,
 )
 from kshell.values.base.narrow import is_text
+from kshell.values.base.symbols import Sym, sym
 
 MOST_LAYERS = 10_000
 

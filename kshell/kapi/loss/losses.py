@@ -44,7 +44,8 @@ from kshell.kapi.module.types import B, D, L, S, T
 from kshell.kapi.tensor.text import tensor_text
 from kshell.registry import Entry, Option
 from kshell.values.base.build import string, symdict
-from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, sym
+from kshell.values.base.core import NIL, Dict, List, Value, Vec
+from kshell.values.base.symbols import Sym, sym
 
 if TYPE_CHECKING:
     from torch.nn import Module

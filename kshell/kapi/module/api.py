@@ -42,8 +42,9 @@ from kshell.kapi.tensor.handle_api import bytes_of, elements_of
 from kshell.registry import Entry
 from kshell.values.base import types as T
 from kshell.values.base.build import string, symdict
-from kshell.values.base.core import NIL, List, Sym, Value, char, sym, sym_vec
+from kshell.values.base.core import NIL, List, Value, char, sym_vec
 from kshell.values.base.functions import Foreign
+from kshell.values.base.symbols import Sym, sym
 from kshell.values.session.context import running
 
 if TYPE_CHECKING:

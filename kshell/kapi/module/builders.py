@@ -31,7 +31,8 @@ from kshell.kapi.module.options import (
 )
 from kshell.registry import Entry
 from kshell.values.base.build import longs, symdict
-from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, is_atom, seq_items, sym
+from kshell.values.base.core import NIL, Dict, List, Value, Vec, is_atom, seq_items
+from kshell.values.base.symbols import Sym, sym
 
 if TYPE_CHECKING:
     from torch.nn import Module, TransformerDecoder, TransformerEncoder

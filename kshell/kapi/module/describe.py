@@ -21,7 +21,8 @@ from kshell.kapi.module.options import (
 )
 from kshell.registry import Entry
 from kshell.values.base.build import collapse, longs, symdict, table
-from kshell.values.base.core import Dict, Value, sym, sym_vec
+from kshell.values.base.core import Dict, Value, sym_vec
+from kshell.values.base.symbols import sym
 
 if TYPE_CHECKING:
     from torch import Tensor

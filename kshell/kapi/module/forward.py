@@ -36,8 +36,9 @@ from kshell.kapi.module.named_inputs import Inputs, add_named, named_output
 from kshell.kapi.module.options import module_record
 from kshell.kapi.module.parts import child_of
 from kshell.values.base.build import symdict
-from kshell.values.base.core import NIL, Dict, List, Sym, Value, long, seq_items, sym
+from kshell.values.base.core import NIL, Dict, List, Value, long, seq_items
 from kshell.values.base.functions import Foreign
+from kshell.values.base.symbols import Sym, sym
 from kshell.values.session.context import warn_once
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ from kshell.kapi.base.handles import (
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.module.api import module_behind
 from kshell.kapi.tensor.gradients import set_flags
-from kshell.values.base.core import NIL, Dict, List, Sym, Value, seq_items
+from kshell.values.base.core import NIL, Dict, List, Value, seq_items
+from kshell.values.base.symbols import Sym
 
 
 @api(

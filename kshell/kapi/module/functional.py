@@ -29,7 +29,8 @@ from kshell.kapi.module.builders import build, entry_of, size_or_scale, split_ar
 from kshell.kapi.module.options import ModuleRecord, module_record, parse
 from kshell.kapi.module.types import B, D, L
 from kshell.registry import REQUIRED, Entry
-from kshell.values.base.core import NIL, Sym, Value, Vec
+from kshell.values.base.core import NIL, Value, Vec
+from kshell.values.base.symbols import Sym
 from kshell.values.base.types import NUMERIC
 
 if TYPE_CHECKING:

@@ -36,7 +36,8 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.math.row_options import TYPES, MathOption, match, option_words
 from kshell.kapi.module.api import module_behind
 from kshell.kapi.tensor.containers import tensors_in
-from kshell.values.base.core import NIL, Sym, Value, Vec
+from kshell.values.base.core import NIL, Value, Vec
+from kshell.values.base.symbols import Sym
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -17,9 +17,10 @@ from kshell.kapi.base.convert import is_array, kname, to_tensor
 from kshell.kapi.base.handles import DictHandle, KHandle, ModuleHandle, TensorHandle, VectorHandle
 from kshell.kapi.module.describe import type_of
 from kshell.kapi.module.options import module_record
-from kshell.values.base.core import NIL, Dict, List, Sym, seq_items, text_of
+from kshell.values.base.core import NIL, Dict, List, seq_items, text_of
 from kshell.values.base.functions import Foreign
 from kshell.values.base.narrow import is_text
+from kshell.values.base.symbols import Sym
 
 if TYPE_CHECKING:
     from torch import device as Device

@@ -33,7 +33,8 @@ from kshell.kapi.base.python_types import PyType, factory
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.base import types as T
 from kshell.values.base.build import symdict
-from kshell.values.base.core import NULL_J, Dict, List, Sym, Value, Vec
+from kshell.values.base.core import NULL_J, Dict, List, Value, Vec
+from kshell.values.base.symbols import Sym
 
 if TYPE_CHECKING:
     from torch.nn import Module

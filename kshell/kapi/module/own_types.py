@@ -16,9 +16,10 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.module.types import B, D, L, S, T, X, Z, row
 from kshell.registry import Entry
 from kshell.values.base.build import collapse, string, symdict, table
-from kshell.values.base.core import Dict, List, Sym, Value, seq_items, sym, sym_vec, text_of
+from kshell.values.base.core import Dict, List, Value, seq_items, sym_vec, text_of
 from kshell.values.base.functions import Lambda
 from kshell.values.base.narrow import is_text
+from kshell.values.base.symbols import Sym, sym
 from kshell.values.engine.apply import apply
 from kshell.values.session.context import running
 from kshell.values.session.interrupts import stoppable

@@ -27,7 +27,8 @@ from kshell.kapi.base.live_optimizers import live_optimizers
 from kshell.kapi.module.api import device_of_module, module_behind
 from kshell.kapi.module.describe import type_name
 from kshell.values.base.build import collapse, symdict
-from kshell.values.base.core import NIL, Dict, List, Special, Sym, Value, sym, sym_vec
+from kshell.values.base.core import NIL, Dict, List, Special, Value, sym_vec
+from kshell.values.base.symbols import Sym, sym
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -18,7 +18,8 @@ from kshell.kapi.module.stack import create
 from kshell.kapi.module.types import B, D, L, S, X, row
 from kshell.registry import Entry
 from kshell.values.base.build import symdict
-from kshell.values.base.core import Dict, Value, sym
+from kshell.values.base.core import Dict, Value
+from kshell.values.base.symbols import sym
 
 if TYPE_CHECKING:
     from torch.nn import Module, Transformer

@@ -30,7 +30,6 @@ from kshell.values.base.build import enlist
 from kshell.values.base.core import (
     Dict,
     List,
-    Sym,
     Table,
     Value,
     Vec,
@@ -39,6 +38,7 @@ from kshell.values.base.core import (
     sym_names,
     sym_vec,
 )
+from kshell.values.base.symbols import Sym
 
 if TYPE_CHECKING:
     from torch.nn import Module

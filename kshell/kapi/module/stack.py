@@ -24,7 +24,8 @@ from kshell.kapi.module.describe import (
 from kshell.kapi.module.options import live_values, module_record
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.base import types as T
-from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, is_list, sym
+from kshell.values.base.core import NIL, Dict, List, Value, Vec, is_list
+from kshell.values.base.symbols import Sym, sym
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -56,7 +56,8 @@ from kshell.kapi.tensor.handle_api import counted
 from kshell.parallel.group import joined
 from kshell.registry import Entry, find
 from kshell.values.base.build import floats
-from kshell.values.base.core import NIL, Dict, List, Sym, Value, long, seq_items, sym
+from kshell.values.base.core import NIL, Dict, List, Value, long, seq_items
+from kshell.values.base.symbols import Sym, sym
 from kshell.values.engine.apply import apply1, is_function
 from kshell.values.session.interrupts import stoppable
 from kshell.values.session.progress import line

@@ -23,7 +23,8 @@ from kshell.kapi.optim.optimizer import (
 )
 from kshell.kapi.optim.parameters import Row, Selection, check_new, plan
 from kshell.values.base import types as T
-from kshell.values.base.core import NIL, NULL_J, Dict, Sym, Table, Value, Vec, seq_items
+from kshell.values.base.core import NIL, NULL_J, Dict, Table, Value, Vec, seq_items
+from kshell.values.base.symbols import Sym
 
 ABOUT = ("size", "elements", "dtype", "device")
 SHOWN = ("name", "module", *ABOUT, "gradflag", "parmgroup", "lr", *NAMES, "grad")

@@ -21,7 +21,8 @@ from kshell.kapi.module.stack import ALONE, add_child
 from kshell.kapi.optim.groups import Group, commit
 from kshell.kapi.optim.optimizer import Opt, group_values
 from kshell.kapi.optim.parameters import check_new
-from kshell.values.base.core import NIL, Special, Sym, Value, sym
+from kshell.values.base.core import NIL, Special, Value
+from kshell.values.base.symbols import Sym, sym
 from kshell.values.session.context import running
 
 if TYPE_CHECKING:

@@ -34,7 +34,8 @@ from kshell.kapi.optim.scheduler_types import (
 from kshell.optim.groups import settings_of
 from kshell.registry import Entry, Option
 from kshell.values.base.build import symdict
-from kshell.values.base.core import NULL_J, Dict, List, Value, sym
+from kshell.values.base.core import NULL_J, Dict, List, Value
+from kshell.values.base.symbols import sym
 from kshell.values.session.interrupts import PENDING, give_up, stop_here
 
 # ------------------------------------------------------------------ the scheduler of a handle

@@ -48,15 +48,14 @@ from kshell.values.base.core import (
     Dict,
     List,
     ListValue,
-    Sym,
     Table,
     Value,
     is_atom,
     long,
     seq_items,
-    sym,
     sym_vec,
 )
+from kshell.values.base.symbols import Sym, sym
 
 # ------------------------------------------------------------------ sched
 

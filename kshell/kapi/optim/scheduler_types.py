@@ -21,8 +21,9 @@ from kshell.kapi.base.convert import kname
 from kshell.kapi.base.python_options import annotation_text
 from kshell.kapi.optim.optimizer import TorchRecord, class_of
 from kshell.registry import REQUIRED, Entry, Option
-from kshell.values.base.core import NIL, NULL_J, List, Sym, Value
+from kshell.values.base.core import NIL, NULL_J, List, Value
 from kshell.values.base.functions import Function
+from kshell.values.base.symbols import Sym
 
 if TYPE_CHECKING:
     from types import FrameType

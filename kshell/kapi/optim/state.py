@@ -52,16 +52,15 @@ from kshell.values.base.core import (
     Dict,
     List,
     ListValue,
-    Sym,
     Table,
     Value,
     Vec,
     is_atom,
     seq_items,
-    sym,
     sym_names,
     sym_vec,
 )
+from kshell.values.base.symbols import Sym, sym
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -34,7 +34,8 @@ from kshell.kapi.optim.state import shown_options
 from kshell.registry import Hook, Option, entries
 from kshell.values.base import types as T
 from kshell.values.base.build import bools, collapse, floats, longs, table
-from kshell.values.base.core import NIL, NULL_J, Dict, List, ListValue, Sym, Value, Vec, sym_vec
+from kshell.values.base.core import NIL, NULL_J, Dict, List, ListValue, Value, Vec, sym_vec
+from kshell.values.base.symbols import Sym
 
 if TYPE_CHECKING:
     from torch import Tensor

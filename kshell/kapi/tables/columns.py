@@ -17,8 +17,9 @@ from kshell.errors import QError
 from kshell.kapi.base.lazy_torch import torch
 from kshell.values.base import types as T
 from kshell.values.base.build import as_nd
-from kshell.values.base.core import ListValue, Table, Vec, sym_at, text_of
+from kshell.values.base.core import ListValue, Table, Vec, text_of
 from kshell.values.base.narrow import is_text
+from kshell.values.base.symbols import sym_at
 from kshell.values.items.pick import unenum
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from kshell.kapi.base.convert import kname
 from kshell.kapi.tables.columns import words_of
 from kshell.values.base import types as T
 from kshell.values.base.build import as_nd
-from kshell.values.base.core import ListValue, Table, Vec, sym_at
+from kshell.values.base.core import ListValue, Table, Vec
+from kshell.values.base.symbols import sym_at
 from kshell.values.items.pick import unenum
 
 _STEP = np.uint64(

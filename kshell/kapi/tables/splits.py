@@ -20,7 +20,8 @@ from kshell.kapi.tables.row_hashes import shares
 from kshell.kapi.tables.rows import Rows
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse
-from kshell.values.base.core import List, Sym, Table, Value, Vec, long
+from kshell.values.base.core import List, Table, Value, Vec, long
+from kshell.values.base.symbols import Sym
 from kshell.values.items.pick import take_at
 from kshell.values.session.context import running
 

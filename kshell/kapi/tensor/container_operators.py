@@ -23,19 +23,9 @@ from kshell.kapi.base.handles import (
 from kshell.kapi.tensor.containers import put_named
 from kshell.kapi.tensor.indexing import amend, index, undo
 from kshell.kapi.tensor.operators import DYADS, MONADS, operand, pair
-from kshell.values.base.core import (
-    HOLE,
-    NIL,
-    Atom,
-    Dict,
-    List,
-    Sym,
-    Value,
-    is_list,
-    seq_items,
-    sym_vec,
-)
+from kshell.values.base.core import HOLE, NIL, Atom, Dict, List, Value, is_list, seq_items, sym_vec
 from kshell.values.base.functions import Prim
+from kshell.values.base.symbols import Sym
 from kshell.values.engine.apply import apply
 from kshell.values.session.interrupts import stoppable
 from kshell.values.session.restrict import refuse

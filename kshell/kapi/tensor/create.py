@@ -41,7 +41,8 @@ from kshell.kapi.base.handles import (
 )
 from kshell.kapi.base.lazy_torch import torch
 from kshell.values.base.build import collapse, symdict
-from kshell.values.base.core import NIL, List, Sym, Value, Vec, seq_items
+from kshell.values.base.core import NIL, List, Value, Vec, seq_items
+from kshell.values.base.symbols import Sym
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -27,8 +27,9 @@ from kshell.kapi.base.q_calls import applied
 from kshell.kapi.tensor.containers import is_selector, put_in, tensors_in
 from kshell.kapi.tensor.handle_api import need_handle
 from kshell.values.base.build import bools, collapse
-from kshell.values.base.core import NIL, Dict, List, Sym, Value, is_list, seq_items, sym_vec
+from kshell.values.base.core import NIL, Dict, List, Value, is_list, seq_items, sym_vec
 from kshell.values.base.functions import Function
+from kshell.values.base.symbols import Sym
 from kshell.values.session.context import warn_once
 
 if TYPE_CHECKING:

@@ -31,17 +31,8 @@ from kshell.kapi.tensor.containers import dict_, read_tensors
 from kshell.kapi.tensor.referring_names import referring
 from kshell.values.base.build import collapse, longs
 from kshell.values.base.build import table as make_table
-from kshell.values.base.core import (
-    NIL,
-    Dict,
-    List,
-    ListValue,
-    Value,
-    is_list,
-    seq_items,
-    sym,
-    sym_vec,
-)
+from kshell.values.base.core import NIL, Dict, List, ListValue, Value, is_list, seq_items, sym_vec
+from kshell.values.base.symbols import sym
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -14,7 +14,8 @@ from kshell.kapi.base.convert import as_tensor, is_array, kname, result
 from kshell.kapi.base.handles import TensorHandle
 from kshell.kapi.base.lazy_torch import torch
 from kshell.store.atomic import write_bytes
-from kshell.values.base.core import NULL_J, Sym, Value
+from kshell.values.base.core import NULL_J, Value
+from kshell.values.base.symbols import Sym
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -35,9 +35,9 @@ from kshell.values.base.core import (
     atom_t,
     char,
     long,
-    sym,
     sym_vec,
 )
+from kshell.values.base.symbols import sym
 from kshell.values.session.restrict import refuse
 
 if TYPE_CHECKING:

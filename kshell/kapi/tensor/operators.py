@@ -26,7 +26,8 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.tensor import sorting, windows
 from kshell.kapi.tensor.windows import floating
 from kshell.values.base import types as T
-from kshell.values.base.core import Atom, List, Sym, Value, is_list
+from kshell.values.base.core import Atom, List, Value, is_list
+from kshell.values.base.symbols import Sym
 from kshell.values.session.context import running
 
 if TYPE_CHECKING:

@@ -29,7 +29,8 @@ from kshell.kapi.train.batches import begin
 from kshell.kapi.train.run import batches_of
 from kshell.kapi.train.trainer import carried
 from kshell.values.base.build import symdict
-from kshell.values.base.core import NIL, Dict, Sym, Value, seq_items
+from kshell.values.base.core import NIL, Dict, Value, seq_items
+from kshell.values.base.symbols import Sym
 from kshell.values.session.interrupts import PENDING, stop_here
 
 if TYPE_CHECKING:

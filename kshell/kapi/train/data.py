@@ -50,15 +50,14 @@ from kshell.values.base.core import (
     Dict,
     List,
     Special,
-    Sym,
     Value,
     Vec,
     is_list,
     long,
     seq_items,
-    sym,
     sym_vec,
 )
+from kshell.values.base.symbols import Sym, sym
 from kshell.values.base.synonyms import plain
 
 METRICS = ("batchloss", "loss", "accuracy", "matches", "predict", "output", "hidden", "hiddencell")

@@ -13,7 +13,8 @@ from kshell.kapi.base.convert import kname
 from kshell.kapi.base.handles import TensorHandle
 from kshell.kapi.base.paths import path_of
 from kshell.store.events import Events, JsonLines, Values
-from kshell.values.base.core import NIL, Dict, Sym, Value, Vec, sym, sym_vec
+from kshell.values.base.core import NIL, Dict, Value, Vec, sym_vec
+from kshell.values.base.symbols import Sym, sym
 from kshell.values.session.context import running
 
 _NAME = "metrics.jsonl"

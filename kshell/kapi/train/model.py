@@ -39,8 +39,9 @@ from kshell.kapi.tensor.gradients import drop_gradient, zero_gradient
 from kshell.kapi.tensor.handle_api import bytes_of, counted, elements_of
 from kshell.kapi.train.options import OPTIONS, Settings, TrainSettings
 from kshell.values.base.build import string, symdict
-from kshell.values.base.core import NIL, NULL_J, Dict, List, Value, sym, sym_vec
+from kshell.values.base.core import NIL, NULL_J, Dict, List, Value, sym_vec
 from kshell.values.base.match import match
+from kshell.values.base.symbols import sym
 
 if TYPE_CHECKING:
     from torch.nn import Module

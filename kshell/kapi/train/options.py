@@ -6,7 +6,8 @@ from typing import NamedTuple, TypedDict
 
 from kshell import registry
 from kshell.registry import Entry, Option
-from kshell.values.base.core import NIL, Special, Sym, Value, Vec, _Nil, sym, sym_vec
+from kshell.values.base.core import NIL, Special, Value, Vec, _Nil, sym_vec
+from kshell.values.base.symbols import Sym, sym
 
 
 class TrainOption(NamedTuple):

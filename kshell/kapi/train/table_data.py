@@ -20,8 +20,9 @@ from kshell.kapi.train.sources import Source
 from kshell.kapi.train.table_options import TESTS, options_given
 from kshell.kapi.train.table_reading import Given, Reading
 from kshell.values.base.build import symdict
-from kshell.values.base.core import Sym, Table, Value, sym, sym_vec, text_of
+from kshell.values.base.core import Table, Value, sym_vec, text_of
 from kshell.values.base.narrow import is_text
+from kshell.values.base.symbols import Sym, sym
 
 if TYPE_CHECKING:
     from torch.nn import Module

@@ -15,7 +15,8 @@ from kshell.kapi.tables.parts import Parts
 from kshell.kapi.tables.queries import Selected
 from kshell.kapi.tables.rows import Rows
 from kshell.kapi.tables.splits import TRAIN, Side, Split, side_of, split_of
-from kshell.values.base.core import Dict, Table, Value, seq_items, sym
+from kshell.values.base.core import Dict, Table, Value, seq_items
+from kshell.values.base.symbols import sym
 
 if TYPE_CHECKING:
     from torch.nn import Module

@@ -23,7 +23,8 @@ from kshell.kapi.train.table_options import (
     rows_of_side,
     vocabulary_of,
 )
-from kshell.values.base.core import Sym, Table, Value
+from kshell.values.base.core import Table, Value
+from kshell.values.base.symbols import Sym
 
 if TYPE_CHECKING:
     from torch.nn import Module

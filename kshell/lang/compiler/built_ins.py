@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from kshell import registry
-from kshell.values.base.core import Value, sym
+from kshell.values.base.core import Value
 from kshell.values.base.functions import Function, Prim
 from kshell.values.base.primitives import type_of_entry
+from kshell.values.base.symbols import sym
 from kshell.values.session.context import running
 
 _PRIMS: dict[int, Prim] = {}

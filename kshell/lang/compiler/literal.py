@@ -7,7 +7,8 @@ import numpy as np
 from kshell.parse import tree as N
 from kshell.values.base import types as T
 from kshell.values.base.build import string
-from kshell.values.base.core import Value, Vec, atom, char, sym, sym_vec
+from kshell.values.base.core import Value, Vec, atom, char, sym_vec
+from kshell.values.base.symbols import sym
 
 
 def value_of(node: N.Lit) -> Value:

@@ -11,7 +11,8 @@ from kshell.lang.compiler import tree_queries
 from kshell.lang.compiler.code_objects import Block
 from kshell.lang.compiler.expr import E
 from kshell.parse import tree as N
-from kshell.values.base.core import Value, sym
+from kshell.values.base.core import Value
+from kshell.values.base.symbols import sym
 
 # assignments to make once everything has matched: target nodes with their values
 Pending = list[tuple[N.Node, E]]

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from kshell.values.base import types as T
-from kshell.values.base.core import Atom, Dict, EnumAtom, Special, Sym, Table, Value, Vec, sym_at
+from kshell.values.base.core import Atom, Dict, EnumAtom, Special, Table, Value, Vec
+from kshell.values.base.symbols import Sym, sym_at
 from kshell.values.engine.cast import DAY
 from kshell.values.items.pick import take_at
 from kshell.values.session.context import running

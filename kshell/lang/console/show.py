@@ -12,8 +12,9 @@ from kshell.lang.console.error_report import error_text
 from kshell.lang.console.format import vec_texts
 from kshell.lang.console.one_line import NO_LIMIT, cut, s1_text
 from kshell.values.base import types as T
-from kshell.values.base.core import NIL, Dict, List, ListValue, Nd, Sym, Table, Value, Vec, is_list
+from kshell.values.base.core import NIL, Dict, List, ListValue, Nd, Table, Value, Vec, is_list
 from kshell.values.base.functions import Handle
+from kshell.values.base.symbols import Sym
 
 # vectors of these have no blanks between items, so a list of them is not shown as a matrix
 _RUNS = (

@@ -16,10 +16,11 @@ from kshell.lang.verbs import lists, running, stats
 from kshell.lang.verbs.arith import add, mul
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse
-from kshell.values.base.core import Dict, List, ListValue, Nd, Sym, Table, Value, Vec, seq_items
+from kshell.values.base.core import Dict, List, ListValue, Nd, Table, Value, Vec, seq_items
 from kshell.values.base.functions import Function, Handle, Prim
 from kshell.values.base.match import match
 from kshell.values.base.narrow import list_value
+from kshell.values.base.symbols import Sym
 from kshell.values.engine.apply import apply, pyfn
 from kshell.values.session.context import running as session
 

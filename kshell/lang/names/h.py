@@ -21,7 +21,6 @@ from kshell.values.base.core import (
     Atom,
     Dict,
     List,
-    Sym,
     Table,
     Value,
     Vec,
@@ -33,6 +32,7 @@ from kshell.values.base.core import (
     text_of,
 )
 from kshell.values.base.functions import Prim
+from kshell.values.base.symbols import Sym
 from kshell.values.engine.cast import cast_value
 from kshell.values.session.context import running
 

@@ -19,19 +19,9 @@ from kshell.store import atomic
 from kshell.store import text as files
 from kshell.values.base import types as T
 from kshell.values.base.build import string
-from kshell.values.base.core import (
-    Dict,
-    List,
-    Sym,
-    Table,
-    Value,
-    Vec,
-    seq_items,
-    sym,
-    sym_vec,
-    text_of,
-)
+from kshell.values.base.core import Dict, List, Table, Value, Vec, seq_items, sym_vec, text_of
 from kshell.values.base.functions import Prim
+from kshell.values.base.symbols import Sym, sym
 from kshell.values.items.pick import take_at
 from kshell.values.session.context import running
 

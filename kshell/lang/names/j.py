@@ -6,7 +6,8 @@ from kshell.errors import QError
 from kshell.lang.console.json import Writer, read
 from kshell.lang.names.define import name
 from kshell.values.base.build import string
-from kshell.values.base.core import Dict, Value, seq_items, sym, text_of
+from kshell.values.base.core import Dict, Value, seq_items, text_of
+from kshell.values.base.symbols import sym
 from kshell.values.items.index import index1
 from kshell.values.session.context import running
 

@@ -36,10 +36,10 @@ from kshell.values.base.core import (
     long,
     raw,
     seq_items,
-    sym,
     sym_vec,
     text_of,
 )
+from kshell.values.base.symbols import sym
 from kshell.values.engine.cast import days_to_months, is_null, months_to_days
 from kshell.values.items.rows import strings_of
 from kshell.values.session.context import running

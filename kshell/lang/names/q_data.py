@@ -15,19 +15,9 @@ from kshell.lang.names.q_core import RESERVED, clean
 from kshell.lang.tables.tables import is_table, names_of, unkeyed
 from kshell.registry import entries, find
 from kshell.values.base.build import collapse, longs, string, table
-from kshell.values.base.core import (
-    NIL,
-    Dict,
-    List,
-    Sym,
-    Table,
-    Value,
-    is_list,
-    sym,
-    sym_vec,
-    text_of,
-)
+from kshell.values.base.core import NIL, Dict, List, Table, Value, is_list, sym_vec, text_of
 from kshell.values.base.narrow import has_items
+from kshell.values.base.symbols import Sym, sym
 from kshell.values.change.names import KEYWORD
 from kshell.values.engine.apply import apply1
 from kshell.values.items.index import index1

@@ -22,18 +22,17 @@ from kshell.values.base.core import (
     NIL,
     Dict,
     List,
-    Sym,
     Table,
     Value,
     Vec,
     is_list,
     raw,
     seq_items,
-    sym,
     sym_vec,
     text_of,
 )
 from kshell.values.base.functions import Handle
+from kshell.values.base.symbols import Sym, sym
 from kshell.values.session.context import running
 
 

@@ -16,17 +16,16 @@ from kshell.values.base.core import (
     NIL,
     Dict,
     List,
-    Sym,
     Table,
     Value,
     Vec,
     atom_t,
     raw,
     seq_items,
-    sym,
     sym_vec,
 )
 from kshell.values.base.narrow import list_value
+from kshell.values.base.symbols import Sym, sym
 from kshell.values.engine.apply import apply1
 from kshell.values.session.context import running
 from kshell.values.session.interrupts import edit

@@ -13,14 +13,13 @@ from kshell.lang.names.define import name, verb
 from kshell.lang.names.q_core import TYPES
 from kshell.lang.tables.tables import names_of
 from kshell.lang.verbs.lists import int_of
-from kshell.values.base import core
+from kshell.values.base import symbols
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, longs, string, text_bytes
 from kshell.values.base.core import (
     NIL,
     Dict,
     List,
-    Sym,
     Value,
     Vec,
     atom_t,
@@ -31,6 +30,7 @@ from kshell.values.base.core import (
     text_of,
 )
 from kshell.values.base.narrow import list_value
+from kshell.values.base.symbols import Sym
 from kshell.values.engine.apply import apply, apply1
 from kshell.values.session.context import running
 from kshell.values.session.progress import Task
@@ -116,7 +116,7 @@ def memory(x: Value) -> Value:
     """
     entry = registry.find("command", "w")
     numbers = entry.fns[1]("").a.tolist() if entry else [0] * 6
-    names = core.SYMBOLS
+    names = symbols.SYMBOLS
     handler = registry.find("handler", "gpu")
     gpu_numbers = {
         label: quantity

@@ -16,7 +16,8 @@ from kshell.lang.names.web_style import document
 from kshell.lang.tables.tables import is_table
 from kshell.store.text import read_bytes
 from kshell.values.base.build import enlist, string, text_bytes
-from kshell.values.base.core import Dict, Value, atom_t, seq_items, sym, sym_names, text_of
+from kshell.values.base.core import Dict, Value, atom_t, seq_items, sym_names, text_of
+from kshell.values.base.symbols import sym
 from kshell.values.engine.apply import apply, apply1
 from kshell.values.session import memory
 from kshell.values.session.context import running

@@ -14,7 +14,8 @@ from kshell.lang.session.clock import local, utc
 from kshell.lang.session.views import depends
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, empty, string, symdict
-from kshell.values.base.core import NIL, Atom, Dict, List, Value, Vec, sym
+from kshell.values.base.core import NIL, Atom, Dict, List, Value, Vec
+from kshell.values.base.symbols import sym
 from kshell.values.engine.cast import DAY
 from kshell.values.session.context import blocked, running
 

@@ -15,7 +15,8 @@ from kshell.lang.verbs.dicts import UPDATE
 from kshell.lang.verbs.search import SELECT
 from kshell.parse import tree as N
 from kshell.registry import Hook
-from kshell.values.base.core import Dict, List, Sym, Table, Value, is_list, seq_items
+from kshell.values.base.core import Dict, List, Table, Value, is_list, seq_items
+from kshell.values.base.symbols import Sym
 
 TREE = Hook()  # compiles a parse tree to a phrase: lang/session/parse_tree.py
 

@@ -39,7 +39,6 @@ from kshell.values.base.core import (
     List,
     ListValue,
     Nd,
-    Sym,
     Table,
     Value,
     Vec,
@@ -50,6 +49,7 @@ from kshell.values.base.core import (
 )
 from kshell.values.base.functions import Prim
 from kshell.values.base.narrow import has_items
+from kshell.values.base.symbols import Sym
 from kshell.values.change.concat import concat
 from kshell.values.change.grow import append_owned
 from kshell.values.change.join import append

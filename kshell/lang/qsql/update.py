@@ -11,19 +11,9 @@ from kshell.lang.tables.tables import by_name, member, on_disk_kind, rekey
 from kshell.store import splay
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse
-from kshell.values.base.core import (
-    Dict,
-    List,
-    ListValue,
-    Nd,
-    Sym,
-    Table,
-    Value,
-    Vec,
-    seq_items,
-    sym,
-)
+from kshell.values.base.core import Dict, List, ListValue, Nd, Table, Value, Vec, seq_items
 from kshell.values.base.narrow import has_items, names_in
+from kshell.values.base.symbols import Sym, sym
 from kshell.values.change.concat import concat
 from kshell.values.engine.cast import widen
 from kshell.values.items.pick import take_at

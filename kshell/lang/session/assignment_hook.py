@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from kshell.lang.compiler.compile import check_stores
 from kshell.values.base.build import collapse
-from kshell.values.base.core import List, Value, sym
+from kshell.values.base.core import List, Value
+from kshell.values.base.symbols import sym
 from kshell.values.change.names import Names
 from kshell.values.engine.apply import apply
 

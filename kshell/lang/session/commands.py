@@ -18,19 +18,9 @@ from kshell.registry import command, verb
 from kshell.store.text import lines_of
 from kshell.values.base import types as T
 from kshell.values.base.build import longs, string
-from kshell.values.base.core import (
-    NIL,
-    Atom,
-    Dict,
-    List,
-    Table,
-    Value,
-    seq_items,
-    sym,
-    sym_vec,
-    text_of,
-)
+from kshell.values.base.core import NIL, Atom, Dict, List, Table, Value, seq_items, sym_vec, text_of
 from kshell.values.base.functions import Function
+from kshell.values.base.symbols import sym
 from kshell.values.change.names import PERMANENT
 from kshell.values.engine.apply import apply1
 from kshell.values.session import memory

@@ -19,7 +19,6 @@ from kshell.values.base.core import (
     Dict,
     EnumAtom,
     List,
-    Sym,
     Value,
     Vec,
     atom_t,
@@ -31,6 +30,7 @@ from kshell.values.base.core import (
 from kshell.values.base.functions import Comp, Derived, Iter, Lambda, ListProj, Prim, Proj, View
 from kshell.values.base.match import match
 from kshell.values.base.primitives import COMPOSED, DERIVED, K_TEXT, OPERATORS, number
+from kshell.values.base.symbols import Sym
 from kshell.values.engine.apply import apply
 from kshell.values.items.pick import unenum
 from kshell.values.session.context import running

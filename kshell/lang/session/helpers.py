@@ -15,7 +15,7 @@ from kshell.lang.tables.condition import times, truth
 from kshell.lang.verbs.cast import part
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, symdict
-from kshell.values.base.core import HOLE, NIL, Dict, List, Nd, Sym, Table, Value, Vec, atom_t, long
+from kshell.values.base.core import HOLE, NIL, Dict, List, Nd, Table, Value, Vec, atom_t, long
 from kshell.values.base.functions import (
     Comp,
     Derived,
@@ -27,6 +27,7 @@ from kshell.values.base.functions import (
     python_raised,
     python_result,
 )
+from kshell.values.base.symbols import Sym
 from kshell.values.change.amend import amend, assign_at, assign_in_place
 from kshell.values.change.grow import (
     ALONE,

@@ -9,7 +9,8 @@ from kshell.errors import QError
 from kshell.lang.verbs.disk import load_any
 from kshell.registry import Hook
 from kshell.store import compress, kdb, parted, splay, unfinished
-from kshell.values.base.core import NIL, Value, sym
+from kshell.values.base.core import NIL, Value
+from kshell.values.base.symbols import sym
 from kshell.values.session.context import running
 from kshell.values.session.restrict import allow_python, check_read, expanded, is_outside
 

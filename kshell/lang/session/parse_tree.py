@@ -30,15 +30,14 @@ from kshell.values.base.core import (
     Atom,
     Dict,
     List,
-    Sym,
     Value,
     Vec,
     is_list,
-    sym,
     sym_vec,
     text_of,
 )
 from kshell.values.base.functions import Function, Iter, Prim
+from kshell.values.base.symbols import Sym, sym
 from kshell.values.session.context import running
 from kshell.values.session.restrict import RESTRICTING, restriction
 

@@ -10,7 +10,7 @@ import numpy as np
 from kshell.errors import QError
 from kshell.lang.compiler.compile import check_stores
 from kshell.registry import command
-from kshell.values.base import core
+from kshell.values.base import symbols
 from kshell.values.base import types as T
 from kshell.values.base.build import longs
 from kshell.values.base.core import NIL, Atom, Value, Vec
@@ -254,7 +254,7 @@ def workspace(arg: str) -> Value:
         return longs([used, used, memory.status("VmHWM"), settings.w << 20, 0, memory.physical()])
     (limit,) = _numbers(arg, 1)
     if limit in (0, 1) or (settings.w and limit >= 1 << 31):
-        return longs([len(core.SYMBOLS), sum(len(symbol.s) for symbol in core.SYMBOLS)])
+        return longs([len(symbols.SYMBOLS), sum(len(symbol.s) for symbol in symbols.SYMBOLS)])
     if not settings.w:
         raise QError("-w init via cmd line")
     limit_memory(settings, max(limit, settings.w))

@@ -15,9 +15,10 @@ from kshell.registry import command, verb
 from kshell.store import snapshot
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, string
-from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, sym_vec
+from kshell.values.base.core import NIL, Dict, List, Value, Vec, sym_vec
 from kshell.values.base.describe import word_hint
 from kshell.values.base.functions import View
+from kshell.values.base.symbols import Sym
 from kshell.values.change.names import Names
 from kshell.values.session.context import running
 from kshell.values.session.interrupts import ASSIGNED, PENDING, brief, let_through

@@ -22,17 +22,16 @@ from kshell.values.base.core import (
     List,
     ListValue,
     Nd,
-    Sym,
     Table,
     Value,
     Vec,
     is_list,
     seq_items,
-    sym,
     sym_names,
     sym_vec,
 )
 from kshell.values.base.narrow import has_items
+from kshell.values.base.symbols import Sym, sym
 from kshell.values.change.grow import ALONE, append_owned
 from kshell.values.change.join import append
 from kshell.values.engine.apply import named

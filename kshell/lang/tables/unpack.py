@@ -8,9 +8,10 @@ from kshell.errors import QError
 from kshell.lang.tables.tables import names_of
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, symdict
-from kshell.values.base.core import Dict, List, ListValue, Table, Value, Vec, atom_t, seq_items, sym
+from kshell.values.base.core import Dict, List, ListValue, Table, Value, Vec, atom_t, seq_items
 from kshell.values.base.functions import Handle
 from kshell.values.base.match import match
+from kshell.values.base.symbols import sym
 from kshell.values.change.join import join_dicts
 from kshell.values.items.index import find_at, index1
 

@@ -8,8 +8,9 @@ from kshell.errors import QError, as_qerror
 from kshell.lang.verbs import disk
 from kshell.registry import verb
 from kshell.values.base.build import string
-from kshell.values.base.core import NIL, Dict, Sym, Table, Value, atom_t, is_list, seq_items
+from kshell.values.base.core import NIL, Dict, Table, Value, atom_t, is_list, seq_items
 from kshell.values.base.functions import Handle
+from kshell.values.base.symbols import Sym
 from kshell.values.change.amend import MISSING, amend
 from kshell.values.engine.apply import apply, apply1, is_function, named
 from kshell.values.session import memory

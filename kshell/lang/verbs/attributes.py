@@ -6,7 +6,8 @@ from typing import overload
 
 from kshell.errors import QError
 from kshell.registry import verb
-from kshell.values.base.core import Dict, List, ListValue, Nd, Table, Value, Vec, is_list, sym
+from kshell.values.base.core import Dict, List, ListValue, Nd, Table, Value, Vec, is_list
+from kshell.values.base.symbols import sym
 from kshell.values.items.order import is_sorted
 from kshell.values.items.search import codes, distinct_at
 

@@ -12,17 +12,8 @@ from kshell.lang.verbs.files import path_of, range_of
 from kshell.registry import verb
 from kshell.store import atomic, compress, kdb, text
 from kshell.values.base import types as T
-from kshell.values.base.core import (
-    List,
-    Nd,
-    Sym,
-    Value,
-    Vec,
-    atom_t,
-    raw,
-    sym_vec,
-    text_of,
-)
+from kshell.values.base.core import List, Nd, Value, Vec, atom_t, raw, sym_vec, text_of
+from kshell.values.base.symbols import Sym
 from kshell.values.session.restrict import refuse
 
 _WIDTHS = {"b": 1, "x": 1, "h": 2, "i": 4, "j": 8, "e": 4, "f": 8, "c": 1, "p": 8, "d": 4, "t": 4, "m": 4, "n": 8,

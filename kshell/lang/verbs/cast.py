@@ -18,17 +18,16 @@ from kshell.values.base.core import (
     EnumAtom,
     List,
     Nd,
-    Sym,
     Table,
     Value,
     Vec,
     atom,
     atom_t,
     is_list,
-    sym,
 )
 from kshell.values.base.functions import Handle
 from kshell.values.base.narrow import list_value
+from kshell.values.base.symbols import Sym, sym
 from kshell.values.engine.cast import array1, cast_value, is_part, part_array
 from kshell.values.engine.cast_atoms import DIRECT
 from kshell.values.items.index import find_at

@@ -13,7 +13,8 @@ from kshell.registry import command
 from kshell.store import atomic, text
 from kshell.values.base import synonyms
 from kshell.values.base import types as T
-from kshell.values.base.core import NIL, Atom, Value, sym
+from kshell.values.base.core import NIL, Atom, Value
+from kshell.values.base.symbols import sym
 from kshell.values.session.context import running
 from kshell.values.session.restrict import expanded
 

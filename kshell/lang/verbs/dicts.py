@@ -13,21 +13,10 @@ from kshell.lang.verbs.lists import til
 from kshell.registry import Hook, verb
 from kshell.store import unfinished
 from kshell.values.base import types as T
-from kshell.values.base.core import (
-    Dict,
-    EnumAtom,
-    List,
-    Sym,
-    Table,
-    Value,
-    Vec,
-    atom_t,
-    raw,
-    sym,
-    sym_vec,
-)
+from kshell.values.base.core import Dict, EnumAtom, List, Table, Value, Vec, atom_t, raw, sym_vec
 from kshell.values.base.functions import Handle
 from kshell.values.base.narrow import has_items
+from kshell.values.base.symbols import Sym, sym
 from kshell.values.change.join import grown, join
 from kshell.values.items.index import positions
 from kshell.values.items.pick import domain, is_link

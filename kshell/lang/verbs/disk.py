@@ -24,18 +24,17 @@ from kshell.values.base.core import (
     List,
     ListValue,
     Nd,
-    Sym,
     Table,
     Value,
     Vec,
     atom_t,
     is_list,
     seq_items,
-    sym,
     sym_vec,
 )
 from kshell.values.base.functions import Handle, Prim
 from kshell.values.base.narrow import has_items, list_value
+from kshell.values.base.symbols import Sym, sym
 from kshell.values.change.join import append
 from kshell.values.items.pick import unenum
 from kshell.values.session.context import running

@@ -21,7 +21,6 @@ from kshell.values.base.core import (
     List,
     Nd,
     Special,
-    Sym,
     Value,
     Vec,
     atom,
@@ -29,11 +28,11 @@ from kshell.values.base.core import (
     flat_list,
     is_list,
     raw,
-    sym,
     sym_names,
     sym_vec,
     text_of,
 )
+from kshell.values.base.symbols import Sym, sym
 from kshell.values.engine.cast import array1
 from kshell.values.items.rows import string_rows, strings_of
 

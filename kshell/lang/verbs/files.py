@@ -21,7 +21,6 @@ from kshell.values.base.core import (
     Dict,
     List,
     ListValue,
-    Sym,
     Table,
     Value,
     Vec,
@@ -29,13 +28,12 @@ from kshell.values.base.core import (
     is_list,
     raw,
     seq_items,
-    sym,
-    sym_at,
     sym_names,
     sym_vec,
     text_of,
 )
 from kshell.values.base.narrow import vec_value
+from kshell.values.base.symbols import Sym, sym, sym_at
 from kshell.values.engine.cast import EPOCH_DAYS
 from kshell.values.items.pick import unenum
 from kshell.values.items.rows import Rows, string_list, string_rows, strings_of

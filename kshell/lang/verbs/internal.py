@@ -26,7 +26,6 @@ from kshell.values.base.core import (
     Atom,
     Dict,
     List,
-    Sym,
     Table,
     Value,
     Vec,
@@ -35,6 +34,7 @@ from kshell.values.base.core import (
     sym_vec,
     text_of,
 )
+from kshell.values.base.symbols import Sym
 from kshell.values.change.grow import COUNTS
 from kshell.values.engine.apply import apply1
 from kshell.values.session.context import running

@@ -8,19 +8,9 @@ from kshell import registry
 from kshell.errors import QError
 from kshell.registry import verb
 from kshell.values.base import types as T
-from kshell.values.base.core import (
-    Dict,
-    List,
-    Sym,
-    Value,
-    Vec,
-    atom_t,
-    raw,
-    seq_items,
-    sym_vec,
-    text_of,
-)
+from kshell.values.base.core import Dict, List, Value, Vec, atom_t, raw, seq_items, sym_vec, text_of
 from kshell.values.base.functions import Prim
+from kshell.values.base.symbols import Sym
 from kshell.values.session.context import running
 from kshell.values.session.restrict import check_read
 

@@ -18,7 +18,6 @@ from kshell.values.base.core import (
     List,
     ListValue,
     Nd,
-    Sym,
     Table,
     Value,
     Vec,
@@ -31,6 +30,7 @@ from kshell.values.base.core import (
 )
 from kshell.values.base.functions import Function, Handle
 from kshell.values.base.narrow import has_items, list_value
+from kshell.values.base.symbols import Sym
 from kshell.values.items.pick import null_of, take_at
 
 __all__ = [

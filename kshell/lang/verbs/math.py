@@ -8,7 +8,8 @@ import numpy as np
 
 from kshell.registry import verb
 from kshell.values.base import types as T
-from kshell.values.base.core import Value, long, sym, sym_at
+from kshell.values.base.core import Value, long
+from kshell.values.base.symbols import sym, sym_at
 from kshell.values.engine.cast import float_to_int, to_float
 from kshell.values.engine.dispatch import Array, Plan, monad
 

@@ -10,19 +10,10 @@ from kshell.errors import QError
 from kshell.registry import verb
 from kshell.values.base import types as T
 from kshell.values.base.build import longs
-from kshell.values.base.core import (
-    Dict,
-    Special,
-    Sym,
-    Table,
-    Value,
-    Vec,
-    atom_t,
-    is_list,
-    sym_vec,
-)
+from kshell.values.base.core import Dict, Special, Table, Value, Vec, atom_t, is_list, sym_vec
 from kshell.values.base.functions import Handle
 from kshell.values.base.narrow import list_value
+from kshell.values.base.symbols import Sym
 from kshell.values.engine.cast import SPANS, array1
 from kshell.values.items.pick import take_at
 from kshell.values.session.context import running

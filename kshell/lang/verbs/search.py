@@ -20,7 +20,6 @@ from kshell.values.base.core import (
     ListValue,
     Nd,
     Special,
-    Sym,
     Table,
     Value,
     Vec,
@@ -32,6 +31,7 @@ from kshell.values.base.core import (
 )
 from kshell.values.base.functions import Function, Handle
 from kshell.values.base.narrow import list_value
+from kshell.values.base.symbols import Sym
 from kshell.values.items.index import index1, positions
 from kshell.values.items.order import sort_keys
 from kshell.values.items.pick import null_of, take_at

@@ -14,21 +14,9 @@ from kshell.errors import QError
 from kshell.registry import verb
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, longs, vec
-from kshell.values.base.core import (
-    Atom,
-    Dict,
-    EnumAtom,
-    List,
-    Nd,
-    Sym,
-    Table,
-    Value,
-    Vec,
-    atom_t,
-    sym,
-    sym_at,
-)
+from kshell.values.base.core import Atom, Dict, EnumAtom, List, Nd, Table, Value, Vec, atom_t
 from kshell.values.base.narrow import list_value, vec_value
+from kshell.values.base.symbols import Sym, sym, sym_at
 from kshell.values.engine.apply import apply1, is_function
 from kshell.values.engine.cast import is_null
 from kshell.values.items.pick import unenum

@@ -19,7 +19,6 @@ from kshell.values.base.core import (
     List,
     ListValue,
     Nd,
-    Sym,
     Table,
     Value,
     Vec,
@@ -32,6 +31,7 @@ from kshell.values.base.core import (
 )
 from kshell.values.base.functions import Handle
 from kshell.values.base.narrow import has_items, list_value
+from kshell.values.base.symbols import Sym
 from kshell.values.change.join import as_list
 from kshell.values.items.index import index1, positions
 from kshell.values.items.pick import null_of, take_at

@@ -11,9 +11,10 @@ from kshell.registry import internal, verb
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse
 from kshell.values.base.build import string as q_string
-from kshell.values.base.core import NIL, Dict, List, Nd, Table, Value, Vec, sym_at
+from kshell.values.base.core import NIL, Dict, List, Nd, Table, Value, Vec
 from kshell.values.base.functions import Handle
 from kshell.values.base.narrow import list_value
+from kshell.values.base.symbols import sym_at
 from kshell.values.items.rows import Rows, rows_of, string_list, strings_of
 from kshell.values.session.context import running
 

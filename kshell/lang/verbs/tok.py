@@ -13,21 +13,9 @@ from kshell.lang.verbs import when
 from kshell.lang.verbs.tok_columns import FORMS, Form
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, empty
-from kshell.values.base.core import (
-    EMPTY_SYM,
-    Atom,
-    Dict,
-    List,
-    ListValue,
-    Nd,
-    Table,
-    Value,
-    Vec,
-    atom,
-    sym,
-    sym_codes,
-)
+from kshell.values.base.core import Atom, Dict, List, ListValue, Nd, Table, Value, Vec, atom
 from kshell.values.base.narrow import list_value
+from kshell.values.base.symbols import EMPTY_SYM, sym, sym_codes
 from kshell.values.engine.dispatch import Array
 from kshell.values.items.rows import Rows, rows_of, string_rows
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kshell.values.base.core import sym_codes
+from kshell.values.base.symbols import sym_codes
 
 Array = np.ndarray
 _LONGEST = 64  # bytes of a text that is looked up so

@@ -19,7 +19,6 @@ from kshell.values.base.core import (
     ListValue,
     Nd,
     Special,
-    Sym,
     Table,
     Value,
     Vec,
@@ -29,6 +28,7 @@ from kshell.values.base.core import (
     sym_vec,
     text_of,
 )
+from kshell.values.base.symbols import Sym
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kshell.values.base import types as T
-from kshell.values.base.core import Atom, Dict, EnumAtom, List, Nd, Special, Sym, Table, Value, Vec
+from kshell.values.base.core import Atom, Dict, EnumAtom, List, Nd, Special, Table, Value, Vec
 from kshell.values.base.functions import (
     Comp,
     Derived,
@@ -22,6 +22,7 @@ from kshell.values.base.functions import (
     PyFunction,
 )
 from kshell.values.base.primitives import in_k
+from kshell.values.base.symbols import Sym
 
 TOLERANCE = 2.0**-43  # relative, as in q's comparisons
 

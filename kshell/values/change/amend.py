@@ -23,7 +23,6 @@ from kshell.values.base.core import (
     ListValue,
     Nd,
     Special,
-    Sym,
     Table,
     Value,
     Vec,
@@ -37,6 +36,7 @@ from kshell.values.base.core import (
 )
 from kshell.values.base.functions import Handle, Prim
 from kshell.values.base.narrow import has_items, list_value, names_in
+from kshell.values.base.symbols import Sym
 from kshell.values.change.append import append_item, append_row, retype
 from kshell.values.change.join import grown, join_dicts
 from kshell.values.change.place import block, part, place, plain_numbers, single

@@ -13,8 +13,9 @@ from sys import getrefcount
 import numpy as np
 
 from kshell.values.base import types as T
-from kshell.values.base.core import Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_list, raw
+from kshell.values.base.core import Dict, List, Nd, Table, Value, Vec, atom_t, is_list, raw
 from kshell.values.base.functions import Handle, Prim
+from kshell.values.base.symbols import Sym
 from kshell.values.change.amend import assign_in_place, first_value
 from kshell.values.change.join import append, as_item, as_rows, raw_array
 from kshell.values.engine.apply import pyfn

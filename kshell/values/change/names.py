@@ -15,19 +15,10 @@ from kshell import registry
 from kshell.errors import QError
 from kshell.values.base import synonyms
 from kshell.values.base import types as T
-from kshell.values.base.core import (
-    NIL,
-    Dict,
-    List,
-    Table,
-    Value,
-    Vec,
-    is_atom,
-    sym,
-    sym_vec,
-)
+from kshell.values.base.core import NIL, Dict, List, Table, Value, Vec, is_atom, sym_vec
 from kshell.values.base.functions import Handle, Prim, View
 from kshell.values.base.narrow import names_in
+from kshell.values.base.symbols import sym
 from kshell.values.change.amend import assign_at
 from kshell.values.change.join import join_dicts
 from kshell.values.items.index import index1

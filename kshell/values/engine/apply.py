@@ -8,7 +8,7 @@ from typing import Any
 from kshell import registry
 from kshell.errors import QError
 from kshell.values.base import types as T
-from kshell.values.base.core import HOLE, NIL, Atom, Dict, List, Nd, Sym, Table, Value, Vec, raw
+from kshell.values.base.core import HOLE, NIL, Atom, Dict, List, Nd, Table, Value, Vec, raw
 from kshell.values.base.describe import implicit, listed, rank_hint, short
 from kshell.values.base.functions import (
     APPLY,
@@ -24,6 +24,7 @@ from kshell.values.base.functions import (
     PyFunction,
 )
 from kshell.values.base.primitives import spelled
+from kshell.values.base.symbols import Sym
 from kshell.values.items.index import index, index1, index2
 from kshell.values.session.context import running
 

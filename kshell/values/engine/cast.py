@@ -11,7 +11,8 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.values.base import types as T
-from kshell.values.base.core import Atom, List, Nd, Special, Sym, Value, Vec, atom, atom_t
+from kshell.values.base.core import Atom, List, Nd, Special, Value, Vec, atom, atom_t
+from kshell.values.base.symbols import Sym
 from kshell.values.items.pick import unenum
 
 DAY = 86_400_000_000_000  # nanoseconds

@@ -21,7 +21,6 @@ from kshell.values.base.core import (
     ListValue,
     Nd,
     Special,
-    Sym,
     Table,
     Value,
     Vec,
@@ -35,6 +34,7 @@ from kshell.values.base.core import (
 )
 from kshell.values.base.functions import APPLY, Handle
 from kshell.values.base.narrow import list_value
+from kshell.values.base.symbols import Sym
 from kshell.values.items.keys import place_one
 from kshell.values.items.pick import null_of, nulls_like, take_at
 from kshell.values.items.rows import string_rows

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from kshell.values.base import types as T
-from kshell.values.base.core import SYMBOLS, Vec
+from kshell.values.base.core import Vec
+from kshell.values.base.symbols import SYMBOLS
 
 Array = np.ndarray
 _SIGN = np.int64(-T.M63)

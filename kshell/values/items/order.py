@@ -11,8 +11,9 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.values.base import types as T
-from kshell.values.base.core import Dict, List, Nd, Sym, Table, Value, Vec, atom_t, raw, seq_items
+from kshell.values.base.core import Dict, List, Nd, Table, Value, Vec, atom_t, raw, seq_items
 from kshell.values.base.functions import Handle
+from kshell.values.base.symbols import Sym
 from kshell.values.items.integer_keys import float_keys, grade_keys, int_keys, symbol_ranks
 from kshell.values.items.pick import unenum
 from kshell.values.items.rows import string_rows

@@ -25,10 +25,10 @@ from kshell.values.base.core import (
     flat_list,
     is_atom,
     seq_items,
-    sym_at,
     sym_vec,
 )
 from kshell.values.base.narrow import list_value
+from kshell.values.base.symbols import sym_at
 from kshell.values.session.context import running
 
 

@@ -19,7 +19,7 @@ from kshell.kapi.base import call, errors
 from kshell.kapi.base.args import name_of, need, read_option
 from kshell.registry import Option
 from kshell.session import Session
-from kshell.values.base.core import sym
+from kshell.values.base.symbols import sym
 
 ROOT = Path(errors.__file__).parents[2]
 SOURCE = ast.parse(Path(errors.__file__).read_text())

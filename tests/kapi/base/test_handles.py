@@ -24,17 +24,8 @@ from kshell.kapi.tensor import operators  # noqa: E402
 from kshell.registry import REQUIRED, Option  # noqa: E402
 from kshell.values.base import types as T  # noqa: E402
 from kshell.values.base.build import bools, floats, longs, string, symdict, vec  # noqa: E402
-from kshell.values.base.core import (  # noqa: E402
-    NIL,
-    NULL_J,
-    Atom,
-    List,
-    Nd,
-    Vec,
-    char,
-    sym,
-    sym_vec,
-)
+from kshell.values.base.core import NIL, NULL_J, Atom, List, Nd, Vec, char, sym_vec  # noqa: E402
+from kshell.values.base.symbols import sym  # noqa: E402
 from kshell.values.session.context import enter, leave  # noqa: E402
 
 load_kapi()

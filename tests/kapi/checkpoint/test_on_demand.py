@@ -14,7 +14,6 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from kshell.checkpoints.base.stored import File
 from kshell.errors import QError
 from kshell.kapi.checkpoint import measured
 from kshell.session import Session
@@ -27,13 +26,18 @@ LARGE = (300, 512)  # more bytes than are copied rather than mapped
 def reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """The bytes that each read of a file asks for."""
     found: list[int] = []
-    into = File.into
+    pread, preadv = os.pread, os.preadv
 
-    def counted(self: File, out: memoryview, offset: int) -> None:
-        found.append(len(out))
-        into(self, out, offset)
+    def counted(fd: int, length: int, offset: int) -> bytes:
+        found.append(length)
+        return pread(fd, length, offset)
 
-    monkeypatch.setattr(File, "into", counted)
+    def counted_into(fd: int, parts: list[memoryview], offset: int) -> int:
+        found.extend(map(len, parts))
+        return preadv(fd, parts, offset)
+
+    monkeypatch.setattr(os, "pread", counted)
+    monkeypatch.setattr(os, "preadv", counted_into)
     yield found
 
 

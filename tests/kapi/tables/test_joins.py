@@ -9,7 +9,8 @@ import pytest
 from kshell.errors import QError
 from kshell.session import Session
 from kshell.store import parted
-from kshell.values.base.core import Table, sym_at
+from kshell.values.base.core import Table
+from kshell.values.base.symbols import sym_at
 from tests.kapi.tables.test_position import BITS, run
 
 # trades and quotes of some days, in memory and as a database; `day` is a table of a session

@@ -30,11 +30,11 @@ from kshell.values.base.core import (
     char,
     flat_list,
     long,
-    sym,
     sym_vec,
 )
 from kshell.values.base.functions import Prim
 from kshell.values.base.match import match
+from kshell.values.base.symbols import sym
 from kshell.values.change.amend import amend, assign_at, assign_in_place
 from kshell.values.change.concat import raze
 from kshell.values.change.join import append, join
