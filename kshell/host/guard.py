@@ -27,9 +27,8 @@ class Guard:
         self.finite: Finite | None = None  # while a watch looks whether values are finite
         self.found: list[Finding] = []  # the values that were not
         self.states = States()
-        self._first: Callable[[Any, Any], None] | None = (
-            None  # is told of the first step as it begins
-        )
+        # is told of the first step as it begins
+        self._first: Callable[[Any, Any], None] | None = None
         self.stepper: Any = None  # the optimizer that is about to step
         self._skips = False  # is the step to come left out?
 

@@ -21,9 +21,8 @@ class Planned(NamedTuple):
     step: int
     user: str
     text: str
-    rank: int = (
-        -1
-    )  # of the process that was asked; -1 if each process plans it itself, as in a replay
+    # of the process that was asked; -1 if each process plans it itself, as in a replay
+    rank: int = -1
     turn: int = 0  # among what that process was asked for
 
 

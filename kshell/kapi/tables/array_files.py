@@ -137,9 +137,8 @@ class Images(Equal):
         try:
             with self._reader.open(file) as image:
                 whole = None if self.size is None else _covering(image.size, self.size)
-                if (
-                    whole is not None
-                ):  # JPEG is read at a half or less, if that is still twice as large
+                if whole is not None:
+                    # JPEG is read at a half or less, if that is still twice as large
                     image.draft(image.mode, (2 * whole[0], 2 * whole[1]))
                 found = image.convert("L" if image.mode in _GREY else "RGB")
             if whole is not None and self.size is not None:

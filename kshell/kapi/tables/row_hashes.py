@@ -18,9 +18,8 @@ from kshell.values.base.core import ListValue, Table, Vec
 from kshell.values.base.symbols import sym_at
 from kshell.values.items.pick import unenum
 
-_STEP = np.uint64(
-    0x9E3779B97F4A7C15
-)  # between the places of values: 2 to the 64 over the golden ratio
+# between the places of values: 2 to the 64 over the golden ratio
+_STEP = np.uint64(0x9E3779B97F4A7C15)
 _NULL = np.uint64(0xD6E8FEB86659FD93)  # of all types
 _DAY = 86_400_000_000_000
 # nanoseconds of temporal types: since 2000, or of a time

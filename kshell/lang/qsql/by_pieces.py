@@ -17,9 +17,8 @@ from kshell.values.base.core import ListValue, Table, Vec
 from kshell.values.engine.cast import to_float
 from kshell.values.items.pick import take_at
 
-Parts = list[
-    ListValue
-]  # what a piece gives for an aggregate: columns with a row for each of its groups
+# what a piece gives for an aggregate: columns with a row for each of its groups
+Parts = list[ListValue]
 
 
 class Unfit(Exception):

@@ -17,10 +17,8 @@ _SHIFT, _FACTOR = np.uint64(31), np.uint64(0x9E3779B97F4A7C15)
 _MASKS = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)  # of the first n bytes of eight
 _NONE = -1
 _BLOCK = 1 << 16  # texts at a time, as many as caches have room for
-_BITS, _MORE = (
-    12,
-    2,
-)  # of the number of slots at first, and how many more once a quarter of them are taken
+# bits of the number of slots at first, and how many more once a quarter of them are taken
+_BITS, _MORE = 12, 2
 
 
 class Words:
@@ -30,9 +28,8 @@ class Words:
         self._lock = threading.Lock()
         self._bits, self.count = _BITS, 0
         self._slots = np.full(1 << _BITS, _NONE, np.int32)  # the word that is there
-        self._numbers = [
-            np.zeros(0, np.uint64)
-        ]  # of the words, by column; there is room for more than there are
+        # of the words, by column; there is room for more than there are
+        self._numbers = [np.zeros(0, np.uint64)]
         self._hashes, self._codes = np.zeros(0, np.uint64), np.zeros(0, np.int32)
 
     def symbols(self, chunks: Sequence[Any]) -> Array | None:
