@@ -9,7 +9,7 @@ import pytest
 
 from kshell.errors import QError
 from kshell.session import Session
-from kshell.values.base.core import Table, Value
+from kshell.values.base.core import Table, Value, atom_t
 from kshell.values.base.match import match
 from kshell.values.items.index import index
 
@@ -43,11 +43,14 @@ def same(text: str, other: Callable[[], Value]) -> None:
 def test_items(x: str) -> None:
     value = S.run(f"x:{x};x")
     is_plain = x in DICTIONARIES and value.k.__class__ is not Table and not value.attr
+    is_keyed = x in DICTIONARIES and value.k.__class__ is Table and len(value.k.names) == 1
     for i in INDEXES:
         if x in LISTS and "$" not in x and i in ("0", "1", "2", "5", "-1", "0N"):
             same(f"x {i}", partial(S.run, f"first x enlist {i}"))
         elif is_plain and i != "::":
             same(f"x {i}", partial(S.run, f"(value x)(key x)?{i}"))
+        elif is_keyed and atom_t(S.run(i)) == value.k.cols[0].t:
+            same(f"x {i}", partial(S.run, f"first x([]k:enlist {i})"))
         for j in INDEXES:
             same(f"x[{i};{j}]", partial(S.handle, index, value, (S.run(i), S.run(j))))
 

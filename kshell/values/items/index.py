@@ -153,6 +153,8 @@ def _keyed_at(d: Dict, keys: Table, i: Value) -> Value:
     place = _row_of(keys, i)
     if 0 <= place < len(keys):
         return d.v.item(place)
+    if place >= 0 and d.attr != "s":
+        return null_of(d.v)
     if i.__class__ is Table:
         rows = find_at(keys, i)
         if d.attr == "s" and (rows >= len(keys)).any():
