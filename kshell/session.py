@@ -61,8 +61,9 @@ class Session(LinesMixin, JobMixin, PortMixin, PromptMixin):
         known = registry.entries("name")
         self.names.builtins.update((e.name, e.fns[0]()) for e in known if e.name[0] != ".")
         self.settings = Settings()
-        self._rng = np.random.default_rng(abs(self.settings.S))
-        self._readers_rng = np.random.default_rng([abs(self.settings.S), 1])
+        # made when a number is first drawn: numpy.random takes long to import
+        self._generators: dict[bool, Any] = {}
+        self._seed = abs(self.settings.S)
         self.input = Input()
         self.timer = timer.Timer()
         self.progress = progress.Line(self)
@@ -92,11 +93,15 @@ class Session(LinesMixin, JobMixin, PortMixin, PromptMixin):
         worker = context.worker()
         if worker is not None:
             return worker.rng
-        return self._readers_rng if context.restricted() else self._rng
+        restricted = context.restricted()
+        if restricted not in self._generators:
+            seed = [self._seed, 1] if restricted else self._seed
+            self._generators[restricted] = np.random.default_rng(seed)
+        return self._generators[restricted]
 
     @rng.setter
     def rng(self, made: Any) -> None:
-        self._rng = made
+        self._generators[False] = made
 
     # ------------------------------------------------------------ what the packages below use
     def write(self, text: str) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from io import TextIOBase
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import numpy as np
@@ -334,7 +333,8 @@ class LinesMixin:
     def load(self, path: str) -> Value:
         """Run a script file. Relative paths start at the current folder."""
         try:
-            content = Path(path).read_bytes()
+            with open(path, "rb") as file:
+                content = file.read()
             problem = ""
         except OSError as e:
             content, problem = b"", e.strerror or "cannot be read"

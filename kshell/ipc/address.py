@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import re
-import socket
 from typing import NamedTuple
 
 from kshell.errors import QError
@@ -55,6 +53,8 @@ def number(word: str) -> int:
         if int(word) < 1 << 16:
             return int(word)
         raise QError(f"port {word} is above 65535")
+    import socket
+
     try:
         return socket.getservbyname(word, "tcp")
     except OSError:
@@ -107,6 +107,8 @@ def peer(text: str) -> Peer | None:
 
 
 def _is_service(word: str) -> bool:
+    import socket
+
     try:
         socket.getservbyname(word, "tcp")
         return True
@@ -146,5 +148,7 @@ def url(text: str) -> Url | None:
 
 def basic(user: str, password: str) -> str:
     """User and password as the value of the header `Authorization`, which `login` of web/request.py reads."""
+    import base64
+
     plain = f"{user}:{password}".encode("utf-8", "surrogateescape")
     return f"Basic {base64.b64encode(plain).decode()}"

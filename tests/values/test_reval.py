@@ -107,7 +107,7 @@ def state(session: Session) -> dict[str, Any]:
         "streams": (id(session.out), id(session.err), id(session.log), id(session.autosave), id(session.database)),
         "files": files, "open": sorted(session.files), "descriptors": sorted(os.listdir("/proc/self/fd")),
         "environment": {k: v for k, v in os.environ.items() if k != "TORCHINDUCTOR_CACHE_DIR"}, "folder": os.getcwd(), "threads": torch.get_num_threads(),
-        "dtype": str(torch.get_default_dtype()), "numpy": repr(session._rng.bit_generator.state),
+        "dtype": str(torch.get_default_dtype()), "numpy": repr(session.rng.bit_generator.state),
         "torch": torch.get_rng_state().numpy().tobytes(),
         "held": {k: described(x.obj) for k, x in held.items()},
         "handles": {h.number: described(h.obj) for h in session.handles},

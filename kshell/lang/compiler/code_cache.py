@@ -7,7 +7,6 @@ by another user or from another version only costs the time it would have saved.
 
 from __future__ import annotations
 
-import hashlib
 import marshal
 import os
 import sys
@@ -43,6 +42,8 @@ class Kept:
 
     def get(self, text: str) -> Assembled:
         """The code for a Python text."""
+        import hashlib
+
         digest = hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).digest()
         assembled = self.found.get(digest)
         if assembled is None:
@@ -54,6 +55,8 @@ class Kept:
         """Write the file, if there is anything new; failures are ignored."""
         if not self.new:
             return
+        import hashlib
+
         payload = marshal.dumps(self.found)
         with suppress(OSError, QError):
             os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
@@ -65,6 +68,8 @@ def of(script: bytes) -> Kept | None:
     """The code cache for a script; None if the script is too small."""
     if len(script) < SMALLEST:
         return None
+    import hashlib
+
     made_by = f"{__version__} {sys.version} ".encode()
     return Kept(os.path.join(folder(), hashlib.sha256(made_by + script).hexdigest()))
 
@@ -78,6 +83,8 @@ def folder() -> str:
 
 def _read(path: str) -> dict[bytes, Assembled]:
     """The content of a cache file, if it is intact and nobody else could have written it; else empty."""
+    import hashlib
+
     with suppress(OSError, ValueError, EOFError, TypeError):
         with open(path, "rb") as handle:
             status, above = os.fstat(handle.fileno()), os.stat(os.path.dirname(path))

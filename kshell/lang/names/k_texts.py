@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 # a name as text; a function, and a namespace, are only named as such: PyKX then asks for what it needs of them
 ATTRIBUTE = """{v:value x;
  $[99h<type v; `$"_pykx_fn_marker";
@@ -34,4 +32,6 @@ ANSWERS = {
 
 def q_text(text: str) -> str | None:
     """The q text that answers a text in k, with its `k)`; None if it is not one of those that are answered."""
+    import hashlib
+
     return ANSWERS.get(hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest())

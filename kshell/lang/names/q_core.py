@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import math
-import socket
 import zlib
 
 import numpy as np
@@ -289,6 +286,8 @@ def btoa(x: Value) -> Value:
     q).Q.btoa "kshell"
     "a3NoZWxs"
     """
+    import base64
+
     return q_string(base64.b64encode(data_of(x)))
 
 
@@ -299,6 +298,8 @@ def atob(x: Value) -> Value:
     q).Q.atob "a3NoZWxs"
     "kshell"
     """
+    import base64
+
     return q_string(base64.b64decode(data_of(x)))
 
 
@@ -310,6 +311,8 @@ def sha1(x: Value) -> Value:
     q).Q.sha1"abc"
     0xa9993e364706816aba3e25717850c26c9cd0d89d
     """
+    import hashlib
+
     return Vec(T.X, np.frombuffer(hashlib.sha1(data_of(x)).digest(), np.uint8))
 
 
@@ -415,6 +418,8 @@ def host(x: Value) -> Value:
     q).Q.host .Q.addr`localhost
     `localhost
     """
+    import socket
+
     packed = (int_of(x) & 0xFFFFFFFF).to_bytes(4, "big")
     try:
         return sym(socket.gethostbyaddr(socket.inet_ntoa(packed))[0])

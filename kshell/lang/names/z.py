@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
 from typing import Any
 
@@ -227,6 +226,8 @@ def host() -> Value:
     q)type .z.h
     -11h
     """
+    import socket
+
     return sym(socket.gethostname())
 
 
@@ -240,6 +241,8 @@ def address() -> Value:
     client = _client()
     if client is not None:
         return Atom(T.I, client.address)
+    import socket
+
     number = address_of(socket.gethostname())
     return Atom(T.I, _LOCALHOST if number is None else number)
 
@@ -249,6 +252,8 @@ _LOCALHOST = 0x7F000001
 
 def address_of(host: str) -> int | None:
     """The IPv4 address of a host as a signed 32-bit integer; None if it has none."""
+    import socket
+
     try:
         return int.from_bytes(socket.inet_aton(socket.gethostbyname(host)), "big", signed=True)
     except (OSError, UnicodeError):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import tempfile
 import time
 
 from kshell import registry
@@ -106,6 +104,9 @@ _COMMENT = re.compile(r"(?:^|[ \t])/")
 
 def shell(text: str) -> Value:
     """Run an operating system command; returns its output as a list of strings."""
+    import subprocess
+    import tempfile
+
     forbid("system")
     if worker() is not None:
         raise QError("sys")

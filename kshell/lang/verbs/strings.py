@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -367,6 +366,8 @@ def md5(x: Value) -> Value:
     q)md5 "abc"
     0x900150983cd24fb0d6963f7d28e17f72
     """
+    import hashlib
+
     if x.__class__ is Sym:
         raise QError("type")
     return vec(T.X, list(hashlib.md5(bytes_of(x), usedforsecurity=False).digest()))
