@@ -19,9 +19,10 @@ import numpy as np
 from kshell.errors import QError, refused
 from kshell.store import atomic, compress, unfinished
 from kshell.store.codec import ATTRS, Reader, encode
+from kshell.store.runs import FEW, flattened, with_heads, without_heads
 from kshell.values.base import types as T
 from kshell.values.base.build import as_nd
-from kshell.values.base.core import List, Nd, Value, Vec, atom, char
+from kshell.values.base.core import List, Nd, Value, Vec, atom, char, flat_list
 
 Array = np.ndarray
 Part = bytes | memoryview
@@ -36,6 +37,7 @@ ANYMAP = 77  # the type of a list whose items are in a second file
 HEAD = struct.Struct("<2sbB4xq")
 _MAPPED = 1 << 16  # files of at least this size are mapped instead of read
 _SHORT = 127  # an item with a one-byte header, 127 + type, and one byte for its length
+_LONG = 256  # items of the shortest one that has a long header
 
 
 class Packing(NamedTuple):
@@ -114,6 +116,8 @@ def is_nested(x: Value) -> TypeGuard[List]:
     """Is it a list of only vectors of fixed-width items?"""
     if x.__class__ is Nd:
         return bool(x.a.ndim == 2 and x.t != T.S)
+    if x.__class__ is List and x.flat is not None:
+        return x.flat.t not in (T.S, T.ENUM)
     return (
         x.__class__ is List
         and bool(x.items)
@@ -130,12 +134,18 @@ def nested(x: List) -> tuple[Array, Array]:
     regular = as_nd(x)
     if regular is not None:
         return _rows(regular)
+    flat = flattened(x)
+    if flat is not None and int(flat.sizes.max()) < _LONG:
+        heads = np.empty((len(flat), 2), np.uint8)
+        heads[:, 0], heads[:, 1] = _SHORT + flat.t, flat.sizes
+        starts, block = with_heads(flat, heads)
+        return starts.astype(np.uint64) | np.uint64(1 << 56), block
     entries = np.empty(len(x.items), np.uint64)
     blocks: list[bytes] = []
     offset = 0
     for index, item in enumerate(cast("list[Vec]", x.items)):
         count = len(item.a)
-        if count < 256:
+        if count < _LONG:
             block, flag = bytes((_SHORT + item.t, count)) + item.a.tobytes(), 1
         else:
             padding = -offset % 16
@@ -153,7 +163,7 @@ def nested(x: List) -> tuple[Array, Array]:
 def _rows(x: Nd) -> tuple[Array, Array]:
     rows, count = x.a.shape
     items = np.ascontiguousarray(x.a).view(np.uint8).reshape(rows, count * x.a.itemsize)
-    short = count < 256
+    short = count < _LONG
     header = bytes((_SHORT + x.t, count)) if short else HEAD.pack(b"\0\0", x.t, 0, count)
     stride = len(header) + items.shape[1]
     stride += 0 if short else -stride % 16
@@ -357,11 +367,15 @@ def _items(entries: Array, data: Bytes) -> Value:
         return List([])
     if int(offsets.max()) >= len(data):
         raise QError("corrupt")
-    return _same(offsets, short, data) or List(
-        [
-            _item(data, int(offset), bool(is_short))
-            for offset, is_short in zip(offsets, short, strict=True)
-        ]
+    return (
+        _same(offsets, short, data)
+        or _short_vectors(offsets, short, data)
+        or List(
+            [
+                _item(data, int(offset), bool(is_short))
+                for offset, is_short in zip(offsets, short, strict=True)
+            ]
+        )
     )
 
 
@@ -395,12 +409,29 @@ def _same(at: Array, short: Array, data: Bytes) -> Value | None:
     return Nd(first.t, np.ascontiguousarray(rows[:, header_size:]).view(first.a.dtype))
 
 
+def _short_vectors(at: Array, short: Array, data: Bytes) -> Value | None:
+    """The items as vectors of one type, one after the other, if they all have a short header; else None."""
+    array = np.frombuffer(data, np.uint8)
+    if len(at) < FEW or not short.all() or int(at.max()) + 1 >= len(data):
+        return None
+    qtype = int(array[at[0]]) - _SHORT
+    if qtype not in T.DTYPE or qtype in (T.S, T.ENUM) or (array[at] != array[at[0]]).any():
+        return None
+    ends = at + 2 + array[at + 1] * np.int64(T.TYPE[qtype].size)
+    if int(ends[-1]) > len(data) or (ends[:-1] != at[1:]).any():
+        return None
+    flat = without_heads(array[at[0] : ends[-1]], at - at[0], 2, qtype)
+    return flat_list(flat.t, flat.a, flat.ends)
+
+
 def _item(data: Bytes, at: int, short: bool) -> Value:
     """The item of a list that begins at an offset in its second file."""
     if short:
         qtype, count = data[at] - _SHORT, 1
         start = at + 1
         if qtype > 0:
+            if at + 1 >= len(data):
+                raise QError("corrupt")
             count, start = data[at + 1], at + 2
     else:
         qtype, _, count = head_at(data, at)

@@ -19,6 +19,8 @@ from kshell.values.base.symbols import EMPTY_SYM, SYMBOLS, sym_codes
 
 HEAD = 6  # bytes: type, attribute, count
 FEW = 16  # items of a list that are not worth it
+MANY_HEADS = 2000  # vectors whose heads are worth a search of the bytes
+WINDOW = 1 << 22  # bytes that are searched at a time
 _count = struct.Struct("<i").unpack_from
 _ENCODED: list[bytes] = []  # of each symbol, by code
 WORD = 8  # bytes of symbols that are handled as numbers
@@ -213,21 +215,36 @@ def _even(flat: Flat, size: int) -> bytes:
 
 def vectors_bytes(flat: Flat) -> bytes:
     """The bytes of the vectors, each with its head."""
-    width = T.TYPE[flat.t].size
     sizes = flat.sizes
     if len(flat) and sizes[0] and (sizes == sizes[0]).all():
         return _even(flat, int(sizes[0]))
-    starts = HEAD * np.arange(len(flat)) + flat.starts * width  # where each head stands
-    encoded = np.empty(HEAD * len(flat) + int(flat.ends[-1]) * width, np.uint8)
-    is_body = np.ones(len(encoded), bool)
     heads = np.empty((len(flat), HEAD), np.uint8)
     heads[:, 0], heads[:, 1] = flat.t, 0
     heads[:, 2:] = sizes.astype("<i4").view(np.uint8).reshape(-1, 4)
-    places = starts[:, None] + np.arange(HEAD)
-    is_body[places] = False
-    encoded[places] = heads
+    return with_heads(flat, heads)[1].tobytes()
+
+
+def with_heads(flat: Flat, heads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where each head stands, and the bytes of the vectors, each behind its head: a row of `heads`."""
+    width, size = T.TYPE[flat.t].size, heads.shape[1]
+    starts = size * np.arange(len(flat)) + flat.starts * width
+    encoded = np.empty(size * len(flat) + int(flat.ends[-1]) * width, np.uint8)
+    is_body = np.ones(len(encoded), bool)
+    for place in range(size):
+        is_body[starts + place] = False
+        encoded[starts + place] = heads[:, place]
     encoded[is_body] = np.ascontiguousarray(flat.a[: flat.ends[-1]]).view(np.uint8)
-    return encoded.tobytes()
+    return starts, encoded
+
+
+def without_heads(data: np.ndarray, starts: np.ndarray, size: int, qtype: int) -> Flat:
+    """The vectors of a type whose heads, of one size, stand at these places: the rest of the bytes is their items."""
+    sizes = np.diff(starts, append=len(data)) - size
+    is_body = np.ones(len(data), bool)
+    for place in range(size):
+        is_body[starts + place] = False
+    items = data[is_body].view(T.DTYPE[qtype])
+    return Flat(qtype, items, np.cumsum(sizes) // T.TYPE[qtype].size)
 
 
 def vectors_at(raw: bytes | bytearray, at: int, n: int) -> tuple[Flat, int] | None:
@@ -236,6 +253,18 @@ def vectors_at(raw: bytes | bytearray, at: int, n: int) -> tuple[Flat, int] | No
     kind = raw[at] if at + HEAD <= len(raw) else 0
     if n < FEW or kind not in T.DTYPE or kind in (T.S, T.ENUM):
         return None
+    heads = (_many_heads if n >= MANY_HEADS else _few_heads)(raw, at, n, kind)
+    if heads is None:
+        return None
+    starts, end = heads
+    return without_heads(np.frombuffer(raw, np.uint8, end - at, at), starts - at, HEAD, kind), end
+
+
+Heads = tuple[np.ndarray, int]  # where the heads of vectors stand, and the end of the last vector
+
+
+def _few_heads(raw: bytes | bytearray, at: int, n: int, kind: int) -> Heads | None:
+    """The heads of n vectors of a kind that stand from a place on; None if there are others."""
     width, end, limit = T.TYPE[kind].size, at, len(raw) - HEAD
     starts = []
     for _ in range(n):
@@ -246,11 +275,43 @@ def vectors_at(raw: bytes | bytearray, at: int, n: int) -> tuple[Flat, int] | No
             return None
         starts.append(end)
         end += HEAD + count * width
-    if end > len(raw):
-        return None
-    heads = np.array(starts) - at
-    sizes = np.diff(heads, append=end - at) - HEAD
-    is_body = np.ones(end - at, bool)
-    is_body[heads[:, None] + np.arange(HEAD)] = False
-    items = np.frombuffer(raw, np.uint8, end - at, at)[is_body].view(T.DTYPE[kind])
-    return Flat(kind, items, np.cumsum(sizes) // width), end
+    return (np.array(starts), end) if end <= len(raw) else None
+
+
+def _many_heads(raw: bytes | bytearray, at: int, n: int, kind: int) -> Heads | None:
+    """As `_few_heads`. In one window of the bytes after the other, whatever looks like a head is found at once; the
+    heads are those that the vectors lead to, from the first one on."""
+    width, end, left = T.TYPE[kind].size, at, n
+    parts = []
+    while left:
+        size = min(WINDOW, 32 * n, len(raw) - end)
+        if size < HEAD:
+            return None
+        window = np.frombuffer(raw, np.uint8, size, end)
+        looks = np.flatnonzero((window[: 1 - HEAD] == kind) & (window[1 : 2 - HEAD] == 0))
+        if not len(looks) or looks[0]:
+            return None
+        counts = np.ndarray(size - HEAD + 1, "<i4", raw, end + 2, (1,))[looks].astype(np.int64)
+        following = looks + HEAD + counts * width
+        if (following[:-1] == looks[1:]).all():
+            chain = np.arange(min(left, len(looks)))
+        else:
+            chain = _chained(looks, following, left)
+        if (counts[chain] < 0).any():
+            return None
+        parts.append(looks[chain] + end)
+        left -= len(chain)
+        end += int(following[chain[-1]])
+    return (np.concatenate(parts), end) if end <= len(raw) else None
+
+
+def _chained(looks: np.ndarray, following: np.ndarray, most: int) -> np.ndarray:
+    """The numbers of the places, ascending, that are led to from the first one, each by what follows the one before."""
+    number = looks.searchsorted(following)
+    known = np.append(looks, -1)[number] == following
+    leads = np.where(known, number, -1).tolist()
+    chain, place = [], 0
+    while place >= 0 and len(chain) < most:
+        chain.append(place)
+        place = leads[place]
+    return np.array(chain)

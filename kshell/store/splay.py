@@ -202,6 +202,9 @@ def storable(col: Value) -> bool:
         return bool(col.t != T.S)
     if not isinstance(col, List):
         return False
+    flat = col.flat
+    if flat is not None:
+        return flat.t != T.S
     return getattr(col, "t", 0) != T.S and all(
         item.__class__ is not Vec or item.t != T.S
         for item in (col.items if col.__class__ is List else ())

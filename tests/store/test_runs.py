@@ -130,3 +130,33 @@ def test_few_vectors_again_and_again(texts: list[str], count: int, rng: random.R
     apart = [Vec(item.t, item.a.copy()) for item in shared]
     each = b"".join(codec.encode(item) for item in shared)
     assert codec.encode(List(shared))[6:] == codec.encode(List(apart))[6:] == each
+
+
+# items that look like heads of vectors, whole or in part, among plain ones
+LOOKALIKE = st.sampled_from([b"\n\0", b"\n\0\n\0\0\0", b"\n\0\1\0\0\0a", b"\n", b"abcdefghij", b"", b"\0" * 10, b"\xff" * 300, b"xy"])
+
+
+@given(st.lists(LOOKALIKE, min_size=1, max_size=12), st.integers(20, 400), st.sampled_from([64, 1000, runs.WINDOW]))
+def test_heads_are_found_among_bytes_that_look_like_them(few: list[bytes], count: int, window: int) -> None:
+    """The search of a window at a time finds the heads that going from one to the next does, and refuses what that
+    refuses: data that is cut off, and another value among the vectors."""
+    texts = (few * count)[:count]
+    data = b"".join(b"\n\0" + len(text).to_bytes(4, "little") + text for text in texts)
+    given = b"before" + data
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs, "WINDOW", window)
+        for raw in (given + b"after" * 20, given, given[:-1], given[: len(given) // 2], b"before\n\1" + data, b"before" + data.replace(b"\n", b"\7", 1)):
+            expected = runs._few_heads(raw, 6, count, T.C)
+            found = runs._many_heads(raw, 6, count, T.C)
+            assert (found is None) == (expected is None)
+            if found is not None and expected is not None:
+                assert found[0].tolist() == expected[0].tolist() and found[1] == expected[1]
+
+
+@pytest.mark.parametrize("kind", [T.C, T.J, T.H, T.B])
+def test_many_vectors_of_any_lengths_come_back(kind: int) -> None:
+    draw = np.random.default_rng(kind)
+    items = [Vec(kind, draw.integers(0, 2, draw.integers(0, 9)).astype(T.DTYPE[kind])) for _ in range(3 * runs.MANY_HEADS)]
+    decoded = codec.decode(codec.encode(List(items)))
+    assert [item.a.tolist() for item in decoded.items] == [item.a.tolist() for item in items]  # type: ignore[union-attr]
+    assert all(item.t == kind for item in decoded.items)  # type: ignore[union-attr]

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from kshell.errors import QError
 from kshell.lang.verbs.internal import message
 from kshell.session import Session
-from kshell.store import appending, atomic, codec, compress, kdb, parted, splay
+from kshell.store import appending, atomic, codec, compress, kdb, parted, runs, splay
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, longs, string
-from kshell.values.base.core import Dict, List, Nd, Table, Value, Vec, atom, sym_vec
+from kshell.values.base.core import Dict, List, Nd, Table, Value, Vec, atom, flat_list, sym_vec
 from kshell.values.base.match import match
 from kshell.values.session import context
 
@@ -130,6 +130,31 @@ def test_rows_are_written_in_bulk(tmp_path: Path) -> None:
         kdb.write(path, x)
         got = kdb.read(path)
         assert got.__class__ is Nd and (got.a == x.a).all()
+
+
+@slow
+@given(st.sampled_from(SIMPLE).flatmap(lambda t: st.lists(vectors(t), min_size=1, max_size=5)), st.integers(16, 60),
+       st.sampled_from([0, 1, 255, 256, 300]), st.booleans())
+def test_lists_of_many_vectors_are_written_and_read_at_once(tmp_path: Path, few: list[Vec], count: int, longest: int, is_flat: bool) -> None:
+    """The files are those that are written item by item, and so is what is read; items in another order too."""
+    t = few[0].t
+    items: list[Value] = [*(few * count)[:count], Vec(t, np.zeros(longest, T.DTYPE[t]))]
+    x, path = List(items), str(tmp_path / "v")
+    flat = runs.flattened(x)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kdb, "flattened", lambda x: None)
+        expected = [bytes(kdb.view(part)) for part in kdb.nested(x)]
+    if is_flat and flat is not None:
+        x = flat_list(flat.t, flat.a, flat.ends)
+    assert [bytes(kdb.view(part)) for part in kdb.nested(x)] == expected
+    kdb.write(path, x)
+    assert same(kdb.read(path), List(items))
+    entries, block = (np.frombuffer(part, dtype) for part, dtype in zip(expected, (np.uint64, np.uint8), strict=True))
+    data = bytes(kdb.PAGE) + block.tobytes()
+    assert same(kdb._items(entries[::-1], data), List(items[::-1]))
+    for cut in (1, len(block) // 2):
+        with pytest.raises(QError, match="corrupt"):
+            kdb._items(entries, data[:-cut])
 
 
 @pytest.mark.parametrize("value", [longs([1, 2, 3]), sym_vec(["a", "bc"]), List([string("abc"), string("d")]),

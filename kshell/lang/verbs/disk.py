@@ -441,6 +441,9 @@ def save_list(path: str, name: str, before: Value) -> None:
 def _symbols(c: Value) -> bool:
     """Does a column hold unenumerated symbols?"""
     if isinstance(c, List):
+        flat = c.flat
+        if flat is not None:
+            return flat.t == T.S
         return any(
             _symbols(item) for item in (c.items if not isinstance(c, Nd) or c.t == T.S else ())
         )

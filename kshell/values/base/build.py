@@ -183,8 +183,14 @@ def as_nd(x: Value) -> Nd | None:
     """The Nd for a general list of equally long vectors of one type (or of such lists), else None."""
     if x.__class__ is Nd:
         return x
-    if x.__class__ is not List or not x.items:
+    if x.__class__ is not List or not len(x):
         return None
+    flat = x.flat
+    if flat is not None:
+        sizes = flat.sizes
+        if flat.t == T.ENUM or (sizes != sizes[0]).any():
+            return None
+        return Nd(flat.t, flat.a[: flat.ends[-1]].reshape(len(flat), sizes[0]))
     first = x.items[0]
     if first.__class__ is Vec:
         qtype, count = first.t, len(first.a)
