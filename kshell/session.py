@@ -93,7 +93,7 @@ class Session(LinesMixin, JobMixin, PortMixin, PromptMixin):
         worker = context.worker()
         if worker is not None:
             return worker.rng
-        restricted = context.restricted()
+        restricted = bool(context.restricted())
         if restricted not in self._generators:
             seed = [self._seed, 1] if restricted else self._seed
             self._generators[restricted] = np.random.default_rng(seed)
