@@ -138,8 +138,8 @@ def nested(x: List) -> tuple[Array, Array]:
     if flat is not None and int(flat.sizes.max()) < _LONG:
         heads = np.empty((len(flat), 2), np.uint8)
         heads[:, 0], heads[:, 1] = _SHORT + flat.t, flat.sizes
-        starts, block = with_heads(flat, heads)
-        return starts.astype(np.uint64) | np.uint64(1 << 56), block
+        starts, encoded = with_heads(flat, heads)
+        return starts.astype(np.uint64) | np.uint64(1 << 56), encoded
     entries = np.empty(len(x.items), np.uint64)
     blocks: list[bytes] = []
     offset = 0

@@ -310,7 +310,8 @@ def _chained(looks: np.ndarray, following: np.ndarray, most: int) -> np.ndarray:
     number = looks.searchsorted(following)
     known = np.append(looks, -1)[number] == following
     leads = np.where(known, number, -1).tolist()
-    chain, place = [], 0
+    chain: list[int] = []
+    place = 0
     while place >= 0 and len(chain) < most:
         chain.append(place)
         place = leads[place]

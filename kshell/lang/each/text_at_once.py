@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 
 from kshell.lang.each.verb_at_once import one, prim, two
-from kshell.lang.tables.flat_items import Part, part, places
+from kshell.lang.tables.flat_items import Part, part, places, rows
 from kshell.lang.verbs import strings
 from kshell.store.fields import no_collection
 from kshell.values.base import types as T
@@ -116,29 +118,61 @@ def _sv(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     return strings_of(texts)
 
 
+@two("ss")
+def _ss(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
+    """Where a pattern is in each string."""
+    layout = part(x) if mx and not my and _is_text(y) else None
+    if layout is None or layout.t != T.C or layout.m == -1:
+        return None
+    search, text = strings.search_pattern(_NO_TEXT, y), layout.a.tobytes()
+    pattern = strings.bytes_of(y)
+    mark = _mark_for(text + pattern) if strings.is_plain(pattern) else None
+    if mark is None:
+        each = Rows(text, layout.starts, layout.sizes, layout.a).items()
+        found = [[match.start() for match in search.finditer(item)] for item in each]
+        counts = np.fromiter(map(len, found), np.int64, n)
+        positions = np.fromiter(chain.from_iterable(found), np.int64, int(counts.sum()))
+    else:
+        matches = search.finditer(_marked(layout, mark).tobytes())
+        positions = np.fromiter([match.start() for match in matches], np.int64)
+        # a string and its mark end before the next one starts
+        following = layout.starts + layout.sizes + np.arange(1, n + 1)
+        item = following.searchsorted(positions, "right")
+        counts = np.bincount(item, minlength=n)
+        positions -= (layout.starts + np.arange(n))[item]
+    return rows(T.J, positions, n, None, np.cumsum(counts))
+
+
+_NO_TEXT = Vec(T.C, np.empty(0, np.uint8))
+
+
 def replaced(x: Value, old: Value, new: Value) -> Value | None:
     """`ssr[;old;new] each x`; text without wildcards is replaced in all strings at once, with a separator after
     each."""
     layout = part(x)
     if layout is None or layout.t != T.C or layout.m == -1:
         return None
-    replace, plain = strings.replacer(Vec(T.C, np.empty(0, np.uint8)), old, new)
+    replace, plain = strings.replacer(_NO_TEXT, old, new)
     text = layout.a.tobytes()
-    mark = (
-        next((mark for mark in _MARKS if mark not in text and mark not in plain), None)
-        if plain
-        else None
-    )
+    mark = _mark_for(text + plain) if plain else None
     if mark is None:
         return strings_of(
             list(map(replace, Rows(text, layout.starts, layout.sizes, layout.a).items()))
         )
-    characters = np.frombuffer(
-        replace(np.insert(layout.a, layout.starts + layout.sizes, mark).tobytes()), np.uint8
-    )
+    characters = np.frombuffer(replace(_marked(layout, mark).tobytes()), np.uint8)
     is_mark = characters == mark
     ends = np.flatnonzero(is_mark) - np.arange(layout.n)
     return string_list(characters[~is_mark], np.diff(ends, prepend=0))
 
 
 _MARKS = b"\n\0\1\2\xff"
+
+
+def _mark_for(text: bytes) -> int | None:
+    """A byte that a text does not have, to be put between strings; None if it has all of them."""
+    return next((mark for mark in _MARKS if mark not in text), None)
+
+
+def _marked(layout: Part, mark: int) -> np.ndarray:
+    """The characters of strings with a mark after each string."""
+    return np.insert(layout.a, layout.starts + layout.sizes, mark)

@@ -200,10 +200,10 @@ def ss(x: Value, y: Value) -> Value:
     q)"toronto ontario" ss "ont"
     3 8
     """
-    return longs([match.start() for match in _search_pattern(x, y).finditer(bytes_of(x))])
+    return longs([match.start() for match in search_pattern(x, y).finditer(bytes_of(x))])
 
 
-def _search_pattern(x: Value, y: Value) -> re.Pattern[bytes]:
+def search_pattern(x: Value, y: Value) -> re.Pattern[bytes]:
     """The pattern y of a search in x."""
     text = bytes_of(y)
     if not text or b"*" in re.sub(rb"\[\^?.[^]]*\]", b"", text):
@@ -230,17 +230,19 @@ def ssr(x: Value, y: Value, z: Value) -> Value:
 def replacer(x: Value, y: Value, z: Value) -> tuple[Callable[[bytes], bytes], bytes]:
     """The function that replaces pattern y by z in strings like x; if one plain text replaces another, also the
     characters of both."""
-    searcher = _search_pattern(x, y)
+    searcher = search_pattern(x, y)
     if is_function(z):
         return lambda data: searcher.sub(lambda m: bytes_of(apply1(z, chars(m.group()))), data), b""
     replacement = bytes_of(z)
     text = bytes_of(y)
-    if not _SPECIAL.search(text):
+    if is_plain(text):
         return lambda data: data.replace(text, replacement), text + replacement
     return lambda data: searcher.sub(lambda _: replacement, data), b""
 
 
-_SPECIAL = re.compile(rb"[?\[]")
+def is_plain(pattern: bytes) -> bool:
+    """Does a pattern of `ss` stand for itself, without wildcards?"""
+    return b"?" not in pattern and b"[" not in pattern
 
 
 # ------------------------------------------------------------------ case

@@ -44,7 +44,7 @@ INPUTS = {
 ONES = ("neg", "not", "null", "abs", "count", "first", "last", "reverse", "enlist", "string", "sum", "prd", "max", "min",
         "avg", "all", "any", "where", "distinct", "floor", "upper", "trim", "sqrt", "til 1+", "+/", "|/")
 TWOS = ("+", "-", "*", "%", "&", "|", "^", "=", "<", "<>", ">=", ",", "#", "_", "?", "in", "within", "~", "mod", "div",
-        "@", "xbar", "except", "inter", "like", "xexp", "!")
+        "@", "xbar", "except", "inter", "like", "ss", "xexp", "!")
 ATOMS = ("1", "0", "-1", "2", "0N", "1.5", "0n", "1b", "`a", '"a"', '"ab"', "1 2", "0 1 2", "`a`b", "2001.01.01", "3i",
          "1#1", "4 3 2 1", '"*b*"', "k", "w")
 CASTS = ('"j"$', '"f"$', "`$", '"J"$', '"S"$', "`int$", '"h"$', '"b"$')
