@@ -69,6 +69,9 @@ class Finite:
         self._next = 0.0  # when gradients are looked at again
         # of optimizers, as found after a step: inside of one, `fully_shard` has other parameters
         self._modules: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        # the id of the one that was looked for last: an id costs less to compare than a weak reference
+        self._known = 0
+        self._known_ref: Any = None
 
     def begin(self) -> None:
         """Look from now on."""
@@ -82,12 +85,11 @@ class Finite:
 
     # ------------------------------------------------------------ looking
 
-    def look_at_loss(self, loss: Tensor, value: Tensor) -> None:
-        """`backward` is about to be called on a loss, whose value is another one if a GradScaler made it."""
+    def look_at_loss(self, loss: Tensor, number: complex | None) -> None:
+        """`backward` is about to be called on a loss. The number in it is another one if a GradScaler made it."""
         if get_ident() != self.thread:
             return
         self.calls.looked_at()
-        number = number_of(value)
         if number is not None and not cmath.isfinite(number):
             self._found(lambda: self._explained(loss))
 
@@ -108,6 +110,12 @@ class Finite:
         if not is_finite and not all(_is_finite(g) for g in gradients if g is not None):
             self._found(lambda: self._of_gradient(optimizer))
 
+    def is_plain(self, optimizer: Any) -> bool:
+        """Is this a step, about to be made, after which `step_ended` has nothing to do?"""
+        if self._is_bad or self.holds or self._known != id(optimizer):
+            return False
+        return self.calls.step_is_plain()
+
     def step_ended(self, optimizer: Any) -> None:
         """An optimizer has stepped."""
         if self._is_bad:
@@ -119,6 +127,11 @@ class Finite:
         if optimizer not in self._modules:
             module = self.module_of(optimizer)
             self._modules[optimizer] = None if module is None else weakref.ref(module)
+        self._known, self._known_ref = id(optimizer), weakref.ref(optimizer, self._forget)
+
+    def _forget(self, ref: Any) -> None:
+        """An optimizer is gone; another one may get its id."""
+        self._known = 0
 
     def _found(self, explained: Callable[[], Finding]) -> None:
         """A value is not finite: find out more if it is the first one."""

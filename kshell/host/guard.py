@@ -31,6 +31,7 @@ class Guard:
         self._first: Callable[[Any, Any], None] | None = None
         self.stepper: Any = None  # the optimizer that is about to step
         self._skips = False  # is the step to come left out?
+        self._looks_after = True  # has `finite` something to do after the step?
 
     # ------------------------------------------------------------ around each step
 
@@ -83,6 +84,9 @@ class Guard:
         if finite is None or self.host.serving or get_ident() != finite.thread:
             return
         finite.look_at_gradients(optimizer)
+        self._looks_after = self.states.is_due() or not finite.is_plain(optimizer)
+        if self._looks_after:
+            self.host.steps.each = True
         found = finite.pending
         if found is not None and found.optimizer in (None, optimizer):
             self.stepper = optimizer
@@ -98,7 +102,8 @@ class Guard:
             return
         if finite.pending is not None:
             self._act(finite)
-        finite.step_ended(optimizer)
+        if self._looks_after:
+            finite.step_ended(optimizer)
         if self.states.is_due() and not finite.holds and ranks.job().size == 1:
             self.states.renew(self._kept)
 

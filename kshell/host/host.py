@@ -123,7 +123,8 @@ class Host:
         self.early.end()
         if self._inside is not None:
             self._inside.remove()
-        self.due, self.steps.plans = False, Plans(lambda: self.steps.number)
+        self.due = False
+        self.steps.plan_anew()
 
     # ------------------------------------------------------------ safe points
 
@@ -153,7 +154,7 @@ class Host:
             if self.thread and any(t.ident == self.thread for t in threading.enumerate()):
                 return  # a second thread that trains: the first one answers
             self.thread = ident
-            self.steps.each = self.guard.finite is not None
+        self.steps.each = False
         if self.guard.finite is not None:
             self.guard.stepped(optimizer)
         is_planned = self.steps.number >= self.plans.next_step

@@ -27,10 +27,11 @@ class Planned(NamedTuple):
 
 
 class Plans:
-    """What is planned; `number` says how many steps there were."""
+    """What is planned; `number` says how many steps there were, `changed` is called when `next_step` did."""
 
-    def __init__(self, number: Callable[[], int]) -> None:
+    def __init__(self, number: Callable[[], int], changed: Callable[[], None]) -> None:
         self.number = number
+        self.changed = changed
         self.next_step = NEVER  # the step after which something is to be done
         self.pause_at = NEVER  # the step after which the program pauses
         self.turns = itertools.count()  # of what this process is asked for
@@ -42,6 +43,7 @@ class Plans:
         unseen in between."""
         with self._lock:
             self.next_step = min(self.next_step, planned.step)
+            self.changed()
             if planned.step <= self.number():
                 self._set()
                 return False
@@ -75,3 +77,4 @@ class Plans:
     def _set(self) -> None:
         steps = [planned.step for planned in self._planned]
         self.next_step = min([*steps, self.pause_at])
+        self.changed()

@@ -35,14 +35,14 @@ MOST = 10_000  # steps kept
 LATELY = 9  # steps that tell how long they take
 RECENT = 20  # steps that tell which optimizers are in use
 SHARE = 0.0005  # of a step's time that norms may cost
-SETTLE = 1_000  # steps after which tensors that were noted become numbers
+SETTLE = 1_000  # steps of an optimizer after which tensors that were noted become numbers
 LONGEST = 1.0  # seconds that the end of another thread's step is waited for
 OPTIMIZERS = os.path.join("torch", "optim", "optimizer.py")
 EPOCH = 946_684_800  # 2000.01.01 in seconds since 1970
 
 
 class Counted:
-    """An optimizer that steps: how often it did, and when its gradients' norm is noted next."""
+    """An optimizer that steps: how often it did, and at which of its steps more is to be done than to note it."""
 
     def __init__(
         self, optimizer: Optimizer, number: int, gone: Callable[[Any], None] | None = None
@@ -51,8 +51,9 @@ class Counted:
         self.id = id(optimizer)
         self.number = number  # in the order of their first steps
         self.steps = 0
-        self.ended = 0.0  # when its last step ended
         self.next_norm = 3  # the step whose norm is noted: the first ones take longer
+        self.next_settling = SETTLE
+        self.until = 0  # the steps before this one are only noted
 
 
 # one step, noted as fast as it can be: the optimizer, the number of its step, when it ended, its first rate, the
@@ -62,41 +63,82 @@ RATE, LOSS, NORM = 3, 4, 5  # places
 
 
 class Steps:
-    """What is known of the steps; `number` is the count of the optimizer that has made the most."""
+    """What is known of the steps.
+
+    The hook after a step runs behind kernels that leave nothing of Python's code in the processor's caches, so that
+    each object it looks at costs a part of a microsecond. It notes the step and compares two numbers; what else may be
+    due lowers one of these, `Counted.until`."""
 
     def __init__(self) -> None:
-        self.number = 0
         self.rows: deque[Noted] = deque(maxlen=MOST)
         self.counted: dict[int, Counted] = {}  # by the id of the optimizer
         # numbers or tensors of which `backward` was called since the last step
         self.losses: list[Any] = []
-        # after which steps `stepped` is called: those for which something is planned, the next one, each one
-        self.plans = Plans(lambda: self.number)
-        self.due = False
-        self.each = True
+        self.plan_anew()
+        self._due, self._each = False, True
+        self._most = 0  # steps of an optimizer that is counted no more
         self._last = _NOBODY  # the optimizer that stepped last
-        self._on_loss: Callable[[Tensor, Tensor], None] | None = None
+        # is told of each tensor before `backward`, and of the number in it before a GradScaler scaled it, if it has one
+        self.on_loss: Callable[[Tensor, complex | None], None] | None = None
         self._apart = True
         # what a GradScaler made of losses at last, and these
         self._scaled: list[tuple[Any, Any]] = []
-        self._plain = False  # is nothing of these three looked at?
+        self._plain = False  # is nothing of these two looked at?
         self._stepping: Callable[..., Any] | None = None
         self._looks_before = False  # is there a hook before each step?
         self._inside = False  # does an optimizer step? known only with that hook
-        self._unsettled = 0
         self._offset = time.time() - perf_counter()
         self._asked = False  # are classes of tensors asked how `backward` is called?
         self._undo: list[Callable[[], None]] = []
 
-    @property
-    def on_loss(self) -> Callable[[Tensor, Tensor], None] | None:
-        """Is told of each tensor before `backward`, and of its value before a GradScaler scaled it."""
-        return self._on_loss
+    # ------------------------------------------------------------ after which steps `stepped` is called
 
-    @on_loss.setter
-    def on_loss(self, told: Callable[[Tensor, Tensor], None] | None) -> None:
-        self._on_loss = told
-        self._set_plain()
+    @property
+    def number(self) -> int:
+        """The count of the optimizer that has made the most steps."""
+        return max([self._most, *(known.steps for known in list(self.counted.values()))])
+
+    def plan_anew(self) -> None:
+        """Nothing is planned for steps to come."""
+        self.plans = Plans(lambda: self.number, self._look_soon)
+
+    @property
+    def due(self) -> bool:
+        """Is something to be done after the next step?"""
+        return self._due
+
+    @due.setter
+    def due(self, on: bool) -> None:
+        self._due = on
+        if on:
+            self._look_soon()
+
+    @property
+    def each(self) -> bool:
+        """Is `stepped` called after each step?"""
+        return self._each
+
+    @each.setter
+    def each(self, on: bool) -> None:
+        self._each = on
+        if on:
+            self._look_soon()
+
+    def _is_due(self) -> bool:
+        return self._due or self._each or self.number >= self.plans.next_step
+
+    def _look_soon(self) -> None:
+        """Something else may be due: look after the next step. Any thread may call this."""
+        for known in list(self.counted.values()):
+            known.until = 0
+
+    def _until(self, known: Counted) -> int:
+        """The next step of an optimizer after which more is to be done than to note it."""
+        if self._is_due():
+            return known.steps + 1
+        return min(known.next_norm, known.next_settling, self.plans.next_step)
+
+    # ------------------------------------------------------------ what the hooks look at
 
     @property
     def apart(self) -> bool:
@@ -109,7 +151,7 @@ class Steps:
         self._set_plain()
 
     def _set_plain(self) -> None:
-        self._plain = not self._apart and not self._scaled and self._on_loss is None
+        self._plain = not self._apart and not self._scaled
 
     @property
     def stepping(self) -> Callable[..., Any] | None:
@@ -130,31 +172,23 @@ class Steps:
         import torch
         from torch.optim import optimizer as optimizers
 
-        # a kernel leaves nothing of Python's code in the processor's caches: to look for an optimizer in a dictionary
-        # by its id costs microseconds here, and so does a hook before each step, which there is only when it is needed
         def after(optimizer: Any, args: Any, kwargs: Any) -> None:
             self._inside = False
             known = self._last
             if known.id != id(optimizer):
                 known = self._last = self._counted(optimizer)
-            now = perf_counter()
-            known.steps = step = known.steps + 1
-            if step > self.number:
-                self.number = step
             rate = optimizer.param_groups[0].get("lr")
             if rate.__class__ is not float and hasattr(rate, "detach"):
                 rate = rate.detach().clone()
-            norm = memory = None
-            if step >= known.next_norm:
-                norm, memory = self._measured(optimizer, known, now)
-            self.rows.append((known, step, now, rate, self.losses, norm, memory))
-            self.losses = []
-            self._unsettled += 1
-            if self._unsettled >= SETTLE:
-                self._settle()
-            known.ended = now
-            if self.due or self.each or self.number >= self.plans.next_step:
-                stepped(optimizer)
+            # whoever plans something for a step lowers `until` and then reads the count: this is counted first
+            known.steps = step = known.steps + 1
+            if step < known.until:
+                self.rows.append((known, step, perf_counter(), rate, self.losses, None, None))
+                self.losses = []
+            else:
+                self._look(known, rate, optimizer)
+                if self._is_due():
+                    stepped(optimizer)
 
         wait_for_steps()
         self.apart = False
@@ -170,6 +204,7 @@ class Steps:
         """An optimizer, as it is counted."""
         known = self.counted.get(id(optimizer))
         if known is None or known.ref() is not optimizer:
+            self._most = self.number
             known = self.counted[id(optimizer)] = Counted(
                 optimizer, len(self.counted), self._forget_last
             )
@@ -227,12 +262,16 @@ class Steps:
                 and tensors.is_cpu
                 and not has_torch_function_unary(tensors)
             ):
-                losses = self.losses
-                if not losses or not self._is_repeated():
-                    try:
-                        losses.append(tensors.item())
-                    except Exception:
-                        self._note_losses(tensors, grad_tensors)
+                try:
+                    number = tensors.item()
+                except Exception:
+                    self._note_losses(tensors, grad_tensors)
+                else:
+                    losses = self.losses
+                    if not losses or not self._is_repeated():
+                        losses.append(number)
+                    if self.on_loss is not None:
+                        self.on_loss(tensors, number)
             else:
                 self._note_losses(tensors, grad_tensors)
             return original(
@@ -278,11 +317,11 @@ class Steps:
             value = loss
             if self._scaled:
                 value = next((given for made, given in self._scaled if made() is loss), loss)
+            # a number of the CPU is there; others are waited for later, if that can be
+            number = number_of(value) if value.is_cpu or self.on_loss is not None else None
             if self.on_loss is not None:
-                self.on_loss(loss, value)
+                self.on_loss(loss, number)
             if counts:
-                # a number of the CPU is there; others are waited for later
-                number = number_of(value) if value.is_cpu else None
                 if number is not None:
                     self.losses.append(number)
                 elif value.numel() == 1:
@@ -295,26 +334,38 @@ class Steps:
             self._inside = _is_in_step(sys._getframe(1))
         return self._inside
 
-    def _measured(self, optimizer: Optimizer, known: Counted, start: float) -> tuple[Any, int]:
-        """The norm of the gradients that a step used, and the memory in use; and when they are due again: they take a
-        small share of the time."""
-        norm = norm_of([p.grad for group in optimizer.param_groups for p in group["params"]])
-        memory = _memory()
-        cost, usual = perf_counter() - start, start - known.ended
-        known.next_norm = known.steps + max(1, math.ceil(cost / (SHARE * usual)))
-        return norm, memory
+    def _look(self, known: Counted, rate: Any, optimizer: Optimizer) -> None:
+        """Note a step, with what is due to be measured, and when something is due again."""
+        now = perf_counter()
+        norm = memory = None
+        if known.steps >= known.next_norm:
+            norm = norm_of([p.grad for group in optimizer.param_groups for p in group["params"]])
+            memory = _memory()
+        self.rows.append((known, known.steps, now, rate, self.losses, norm, memory))
+        self.losses = []
+        if memory is not None:
+            # they take a small share of the time
+            share = (perf_counter() - now) / (SHARE * (self.usual() or 1.0))
+            known.next_norm = known.steps + max(1, math.ceil(share))
+        if known.steps >= known.next_settling:
+            known.next_settling = known.steps + SETTLE
+            self._settle()
+        # another thread may find something due meanwhile
+        while known.until != (until := self._until(known)):
+            known.until = until
 
     def _settle(self) -> None:
         """Make numbers of the tensors that were noted, each device asked once."""
         rows = [list(row) for row in self.rows]
         waiting: list[tuple[list[Any], int, Any]] = []
-        for row in rows[max(0, len(rows) - self._unsettled) :]:
+        for row in reversed(rows):
             losses = row[LOSS]
-            if losses.__class__ is list:
-                tensors = [x for x in losses if hasattr(x, "detach")]
-                numbers = [float(x.real) for x in losses if not hasattr(x, "detach")]
-                row[LOSS] = sum(numbers, 0.0) if losses else None
-                waiting += [(row, LOSS, t) for t in tensors if t.numel() == 1]
+            if losses.__class__ is not list:
+                break  # this one and those before it are
+            tensors = [x for x in losses if hasattr(x, "detach")]
+            numbers = [float(x.real) for x in losses if not hasattr(x, "detach")]
+            row[LOSS] = sum(numbers, 0.0) if losses else None
+            waiting += [(row, LOSS, t) for t in tensors if t.numel() == 1]
             for place in (RATE, NORM):
                 if hasattr(row[place], "detach"):
                     waiting.append((row, place, row[place]))
@@ -324,7 +375,6 @@ class Steps:
         ):
             row[place] += number
         self.rows = deque((tuple(row) for row in rows), maxlen=MOST)
-        self._unsettled = 0
 
     # ------------------------------------------------------------ asking
 

@@ -1,5 +1,6 @@
 """What it costs a training program that somebody could attach to it: the time inside the hooks around a step of about
-5 ms, and inside `backward` besides torch's own, with and without a watch on finite values."""
+5 ms, and inside `backward` besides torch's own, with and without a watch on finite values; less what it costs to time
+these, which is as much: behind the kernels of a step nothing is left in the processor's caches."""
 
 from __future__ import annotations
 
@@ -62,14 +63,19 @@ def _rows() -> list[str]:
         (net(x) - x).square().mean().backward()
         optimizer.step()
 
-    def share(label: str, gate: float) -> str:
+    def measured() -> tuple[float, float]:
+        """The seconds of a step inside the hooks, and besides."""
         for _ in range(STEPS // 5):
             steps()
         inside.seconds, start = 0.0, time.perf_counter()
         for _ in range(STEPS):
             steps()
         whole = time.perf_counter() - start
-        return row(label, inside.seconds / STEPS, (whole - inside.seconds) / STEPS, gate, "torch's step")
+        return inside.seconds / STEPS, (whole - inside.seconds) / STEPS
+
+    def share(label: str, timers: float, gate: float) -> str:
+        hooks, rest = measured()
+        return row(label, hooks - timers, rest, gate, "torch's step")
 
     def time_hooks(hooks: dict[int, Any]) -> None:
         for key, hosts in list(hooks.items()):
@@ -78,30 +84,26 @@ def _rows() -> list[str]:
     def hook(*args: Any) -> None:
         pass
 
-    def called(*args: Any, **kwargs: Any) -> Any:
-        return timed_backward(*args, **kwargs)
-
     timed_backward = inside.timed(backward, -1)
     try:
-        # what calls of Python cost between the kernels of a step, which have filled the processor's caches
-        torch.autograd.backward = inside.timed(called)
-        for hooks in (before, after):
-            hooks[-1] = inside.timed(hook)
-        rows = [share("hooks that do nothing", 0.006)]
-        for hooks in (before, after):
-            del hooks[-1]
+        torch.autograd.backward = inside.timed(timed_backward)
+        after[-1] = inside.timed(hook)
+        timers_after, _ = measured()
+        before[-1] = inside.timed(hook)
+        timers_around, _ = measured()
+        del before[-1], after[-1]
 
         torch.autograd.backward = timed_backward
         host.steps.watch(host.stepped)
         torch.autograd.backward = inside.timed(torch.autograd.backward)
         time_hooks(after)
         host.watcher.start()
-        rows.append(share("hooks of a program that listens", 0.008))
+        rows = [share("hooks of a program that listens", timers_after, 0.005)]
         host.watches.add("nan", "finite", "log")
         host.variables.bound = {"net": (net, None)}
         host.guard.watch()
         time_hooks(before)
-        rows.append(share("with a watch on finite values", 0.016))
+        rows.append(share("with a watch on finite values", timers_around, 0.015))
         return rows
     finally:
         host.end()

@@ -130,7 +130,7 @@ def test_plans_of_one_step_have_an_order_of_their_own() -> None:
     number = [2]
     for order in itertools.permutations(given):
         number[0] = 2
-        plans = Plans(lambda: number[0])
+        plans = Plans(lambda: number[0], lambda: None)
         assert all(plans.add(planned) for planned in order) and plans.due() == []
         number[0] = 3
         assert "".join(planned.text for planned in plans.due()) == "dabc"

@@ -95,6 +95,13 @@ class Calls:
         """The loss of these calls was looked at: the next call begins anew."""
         self._are_old = True
 
+    def step_is_plain(self) -> bool:
+        """Is a step about to be made after which `step_ended` has nothing to do?"""
+        if self._steps or not self._has_called:
+            return False
+        self._has_called = False
+        return True
+
     def step_ended(self) -> None:
         """A step has ended. If nothing was called in it that is known, look for what is."""
         if self._steps:
@@ -157,10 +164,10 @@ class Calls:
     # ------------------------------------------------------------ noting
 
     def _noting(self, outer: _Outer) -> Any:
-        import torch
+        from torch import is_grad_enabled
 
         def called(module: Module, args: Any, kwargs: dict[str, Any]) -> None:
-            if self.repeating or not torch.is_grad_enabled() or get_ident() != self.thread:
+            if self.repeating or not is_grad_enabled() or get_ident() != self.thread:
                 return
             attributes = [(x, key, x.get(key)) for x, key in outer.counters]
             self._keep(outer, args, kwargs, Random() if outer.draws else None, attributes)
