@@ -177,6 +177,13 @@ def text_matrix(t: int, a: np.ndarray) -> np.ndarray | None:
 
 def _put_dates(out: np.ndarray, day: np.ndarray) -> None:
     """Format days since 2000 into character rows, as 2000.01.01."""
+    least = int(day.min())
+    count = int(day.max()) - least + 1
+    if count < len(day):  # each day is there several times
+        days = np.empty((count, 10), np.uint8)
+        _put_dates(days, np.arange(least, least + count))
+        out[:, :10] = days[day - least]
+        return
     date = day.astype(np.int64).astype("M8[D]") + np.timedelta64(10957, "D")
     month = date.astype("M8[M]")
     months = month.astype(np.int64)

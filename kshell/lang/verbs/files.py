@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError, os_text
-from kshell.lang.console.format import extremes, raw_text, raw_texts, text_matrix
 from kshell.lang.verbs import tok
+from kshell.lang.verbs.table_lines import table_lines
 from kshell.registry import verb
 from kshell.store import atomic, fields, kdb, text, unfinished
 from kshell.values.base import types as T
@@ -18,10 +18,8 @@ from kshell.values.base.build import collapse, string, table, text_bytes
 from kshell.values.base.core import (
     NIL,
     Atom,
-    Dict,
     List,
     ListValue,
-    Table,
     Value,
     Vec,
     atom_t,
@@ -32,11 +30,8 @@ from kshell.values.base.core import (
     sym_vec,
     text_of,
 )
-from kshell.values.base.narrow import vec_value
-from kshell.values.base.symbols import Sym, sym, sym_at
-from kshell.values.engine.cast import EPOCH_DAYS
-from kshell.values.items.pick import unenum
-from kshell.values.items.rows import Rows, string_list, string_rows, strings_of
+from kshell.values.base.symbols import Sym, sym
+from kshell.values.items.rows import Rows, side_by_side, string_list, string_rows, strings_of
 from kshell.values.session.context import running
 from kshell.values.session.interrupts import edit
 from kshell.values.session.progress import Task
@@ -198,7 +193,7 @@ def text_file(x: Value, y: Value) -> Value:
     if x.__class__ is Sym:
         return save_lines(x, y)
     if x.__class__ is Atom and x.t == T.C:
-        return strings_of(prepare(y, bytes((x.v,))))
+        return table_lines(y, bytes((x.v,)))
     if x.__class__ is Vec and x.t == T.C:
         return key_value(text_of(x), y)
     if x.__class__ is List and len(x) in (2, 3):
@@ -216,108 +211,9 @@ def save_lines(file: Value, lines: Value) -> Value:
     if rows is None:
         content = b"".join(text_bytes(item) + b"\n" for item in seq_items(lines))
     else:
-        content = b"\n".join([*rows.items(), b""])
+        content = side_by_side([rows], b"", b"\n")[0].tobytes()
     atomic.write_bytes(path_of(file, True), content)
     return file
-
-
-def prepare(x: Value, sep: bytes) -> list[bytes]:
-    """Format a table (names first) or a list of columns as lines."""
-    if x.__class__ is Dict and x.keyed:
-        key_table, value_table = x.tables
-        x = Table(key_table.names + value_table.names, key_table.cols + value_table.cols)
-    header: list[bytes] = []
-    if x.__class__ is Table:
-        header = [
-            sep.join(
-                text.csv_field(name.encode("utf-8", "surrogateescape"), sep) for name in x.names
-            )
-        ]
-        columns: Sequence[Value] = x.cols
-    else:
-        columns = seq_items(x)
-        if columns and not hasattr(columns[0], "__len__"):
-            raise QError("type")
-    texts = [_fields(column, sep) for column in columns]
-    if len({len(column) for column in texts}) > 1:
-        raise QError("length")
-    return header + list(map(sep.join, zip(*texts, strict=True)))
-
-
-_ISO = {T.M: 7, T.P: 10, T.Z: 10}  # the length within which - replaces . in dates
-
-
-def _fields(col: Value, sep: bytes) -> list[bytes]:
-    """The fields of a column (a vector or list of strings); dates are written as in ISO 8601."""
-    if isinstance(col, List):
-        rows = string_rows(col)
-        if rows is None:
-            raise QError("type")
-        items = rows.items()
-        plain = sep not in rows.raw and b"\n" not in rows.raw
-        return items if plain else [text.csv_field(item, sep) for item in items]
-    if col.__class__ is not Vec:
-        raise QError("type")
-    texts = _times(col, sep)
-    if texts is not None:
-        return texts
-    if col.t == T.C:
-        return [text.csv_field(bytes((code,)), sep) for code in col.a.tolist()]
-    if col.t == T.D:
-        return _dates(col)
-    if col.t == T.S:
-        known = {
-            code: text.csv_field(sym_at(code).s.encode("utf-8", "surrogateescape"), sep)
-            for code in set(col.a.tolist())
-        }
-        return [known[code] for code in col.a.tolist()]
-    texts = "\n".join(texts_of(col)).encode("utf-8", "surrogateescape").split(b"\n")
-    date_length = _ISO.get(col.t)
-    if date_length is not None:
-        texts = [
-            stamp[:date_length].replace(b".", b"-") + stamp[date_length:].replace(b"D", b"T")
-            for stamp in texts
-        ]
-    if col.t == T.ENUM or sep in b".:-0123456789DTabcdefwnN+":
-        return [text.csv_field(item, sep) for item in texts]
-    return texts if len(col) else []
-
-
-def _dates(col: Vec) -> list[bytes]:
-    """Dates in ISO 8601 format; nulls are empty."""
-    days = (col.a.astype(np.int64) + EPOCH_DAYS).astype("M8[D]")
-    days[col.a == T.NULL[T.D]] = np.datetime64("NaT", "D")
-    texts = np.datetime_as_string(days).astype("S").tolist()
-    for index in np.flatnonzero(np.abs(col.a) == T.TYPE[T.D].inf).tolist():
-        texts[index] = b"0W" if col.a[index] > 0 else b"-0W"
-    return [b"" if date == b"NaT" else date for date in texts]
-
-
-def _times(col: Vec, sep: bytes) -> list[bytes] | None:
-    """The fields of dates, times and timestamps with a fixed layout; None for other columns."""
-    if col.t not in (T.D, T.T, T.P) or sep in b".:-0123456789TwW":
-        return None
-    extreme = extremes(col.t, col.a)
-    matrix = text_matrix(
-        col.t, np.where(extreme, col.a.dtype.type(0), col.a) if len(extreme) else col.a
-    )
-    if matrix is None:
-        return None
-    if col.t != T.T:
-        matrix[:, [4, 7]] = 45
-    if col.t == T.P:
-        matrix[:, 10] = 84
-    texts: list[bytes] = matrix.view(f"S{matrix.shape[1]}").ravel().tolist()
-    for index in np.flatnonzero(extreme).tolist():
-        texts[index] = raw_text(col.t, col.a[index], 0).encode()
-    return texts
-
-
-def texts_of(col: Vec) -> list[str]:
-    """The texts of a vector's items, as from `string`."""
-    if col.t == T.ENUM:
-        col = vec_value(unenum(col))
-    return raw_texts(col.t, col.a, running().settings.P, "")
 
 
 def _source(y: Value) -> bytes:

@@ -12,6 +12,8 @@ from kshell.values.items.keys import group_keys
 
 Array = np.ndarray
 _BLANKS = 24  # blanks stripped from all texts at once; more are stripped text by text
+_LINES = 1 << 14  # put together at a time: they stay in the cache
+_LONG = 64  # longer texts are copied character by character
 _WIDE = 40  # longer texts are not laid out as character columns: numbers are shorter
 
 
@@ -162,6 +164,46 @@ class Rows:
 _MASKS: Array = (
     np.array([[255 * (k < n) for k in range(8)] for n in range(9)], np.uint8).view(np.int64).ravel()
 )
+
+
+def side_by_side(columns: Sequence[Rows], sep: bytes, end: bytes) -> tuple[Array, Array]:
+    """The texts of columns in lines, one of each column, with a separator between them, and each line with an end: the
+    characters of all lines, one after the other, and the size of each. Separator and end have one character or none."""
+    sizes = np.sum([column.sizes for column in columns], 0)
+    sizes += (len(columns) - 1) * len(sep) + len(end)
+    ends = np.cumsum(sizes)
+    total = int(ends[-1]) if len(ends) else 0
+    out = np.zeros(total + 8, np.uint8)
+    for start in range(0, len(sizes), _LINES):
+        lines = slice(start, start + _LINES)
+        at = ends[lines] - sizes[lines]
+        for number, column in enumerate(columns):
+            if number and sep:
+                out[at] = sep[0]
+                at += 1
+            texts = column.at(lines)
+            _put(out, at, texts, int(sizes[lines].min()))
+            at += texts.sizes
+        if end:
+            out[at] = end[0]
+    return out[:total], sizes
+
+
+def _put(out: Array, at: Array, texts: Rows, distance: int) -> None:
+    """Write texts to places that are this far apart, at least, where there are zeros."""
+    longest = int(texts.sizes.max())
+    if distance < 8 or longest > _LONG:
+        positions = np.repeat(at - np.cumsum(texts.sizes) + texts.sizes, texts.sizes)
+        positions += np.arange(len(positions))
+        out[positions] = texts.joined()
+        return
+    # eight characters at a time; what is behind the end of a text stays, as a zero is or-ed to it
+    words = np.ndarray((len(out) - 7,), "<i8", out, 0, (1,))
+    for offset in range(0, longest, 8):
+        if offset:
+            longer = np.flatnonzero(texts.sizes > offset)
+            texts, at = texts.at(longer), at[longer]
+        words[at + offset] |= texts._word(offset)
 
 
 def rows_of(items: Sequence[bytes]) -> Rows:
