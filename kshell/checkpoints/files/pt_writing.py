@@ -235,9 +235,11 @@ def _program(graph: Any, sources: list[Meanings]) -> dict[str, Memory]:
     if graph.__class__ is not Node or not graph.name.startswith("__torch__."):
         return {}
     for source in sources:
-        old = getattr(source.document, "archive", None)
-        root = source.document.name.removesuffix("data.pkl") if old is not None else ""
-        if f"{root}constants.pkl" in getattr(old, "members", ()):
+        old: Any = getattr(source.document, "archive", None)
+        if old is None:
+            continue
+        root = source.document.name.removesuffix("data.pkl")
+        if f"{root}constants.pkl" in old.members:
             own = (f"{root}data.pkl", f"{root}data/", f"{root}byteorder", f"{root}.")
             names = [name for name in old.members if not name.startswith(own)]
             return {name.removeprefix(root): old.memory(name) for name in names}

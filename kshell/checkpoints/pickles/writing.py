@@ -186,7 +186,9 @@ class Pickler:
     def _node(self, x: Node) -> None:
         if self._is_known(x):
             return
-        if x.how == "object" and x.has_source:  # a zip has the class alone, whose name says what to import
+        if (
+            x.how == "object" and x.has_source
+        ):  # a zip has the class alone, whose name says what to import
             self._save(x.args[1])
             return
         if x.how == "object":
