@@ -207,10 +207,14 @@ def write(
     texts = [
         ("data.pkl", data), (".format_version", b"1"), (".storage_alignment", b"64"), ("byteorder", order),
     ]  # fmt: skip
-    work = Task("saving", sum(memory.length for memory in memories.found.values()))
+    program = _program(graph, sources)
+    written = [*memories.found.values(), *program.values()]
+    work = Task("saving", sum(memory.length for memory in written))
     archive = ZipWriter(f, start)
     for name, text in texts:
         archive.add(f"{root}/{name}", len(text), _giving(text), work)
+    for name, memory in program.items():
+        archive.add(f"{root}/{name}", memory.length, memory.into, work)
     for key in sorted(memories.found, key=int):
         memory, name = memories.found[key], f"{root}/data/{key}"
         run = run_of(memory)
@@ -220,8 +224,26 @@ def write(
         crc = archive.add(name, memory.length, memory.into, work)
         if isinstance(memory, Memory):  # what is damaged gets no checksum that says otherwise
             memory.compare(crc)
-    archive.add(f"{root}/version", 2, _giving(b"3\n"), work)
+    if "version" not in program:
+        archive.add(f"{root}/version", 2, _giving(b"3\n"), work)
     return archive.close()
+
+
+def _program(graph: Any, sources: list[Meanings]) -> dict[str, Memory]:
+    """What the file of a TorchScript program has beside the attributes of its module, by name: code and constants, as
+    they are. Nothing for other objects."""
+    if graph.__class__ is not Node or not graph.name.startswith("__torch__."):
+        return {}
+    for source in sources:
+        old: Any = getattr(source.document, "archive", None)
+        if old is None:
+            continue
+        root = source.document.name.removesuffix("data.pkl")
+        if f"{root}constants.pkl" in old.members:
+            own = (f"{root}data.pkl", f"{root}data/", f"{root}byteorder", f"{root}.")
+            names = [name for name in old.members if not name.startswith(own)]
+            return {name.removeprefix(root): old.memory(name) for name in names}
+    return {}
 
 
 def _unchanged(graph: Any, sources: list[Meanings], memories: _Memories) -> bytes | None:

@@ -65,15 +65,15 @@ class Node:
     def name(self) -> str:
         """The name of the class or function that made it; empty if that is not a name itself."""
         callee = self.callee
-        if (
-            callee.__class__ is Node
-            and callee.args.__class__ is tuple
-            and callee.args[:1] == ("module",)
-        ):
-            callee = callee.args[
-                1
-            ]  # files of before 1.6 keep the source text of a class beside its name
+        if callee.__class__ is Node and callee.has_source:
+            callee = callee.args[1]
         return callee.known if callee.__class__ is Global else ""
+
+    @property
+    def has_source(self) -> bool:
+        """Is it a class that is kept with its source text, as files of before 1.6 keep those of modules? The class
+        itself is the second part of its id."""
+        return self.args.__class__ is tuple and self.args[:1] == ("module",)
 
     @property
     def items(self) -> list[Any]:

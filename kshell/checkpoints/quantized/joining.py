@@ -221,7 +221,7 @@ def _bitsandbytes_8(tensors: Tensors) -> Found:
         blocks = (1, weight.shape[1])
         yield (
             name,
-            schemes.Scaled("float32", "int8-rows", parts, weight, scale, blocks, divisor=127),
+            schemes.Scaled("float32", "int8-rows", parts, weight, scale, blocks, factor=1 / 127),
         )
 
 

@@ -18,6 +18,10 @@ _EIGHT = np.arange(8, dtype=np.uint8)  # for eight
 # what the four bits of MXFP4 stand for, doubled
 _MXFP4 = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12], np.int8)
 
+# what four bits of the IQ4 kinds stand for
+_IQ4 = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.int8)
+_SIXTEENTH = np.arange(0, 16, 2, dtype=np.uint16)  # shifts for eight pairs of bits in two bytes
+
 
 class Kind(NamedTuple):
     """Numbers and bytes of a block; what computes it, None if nothing here does; the fields of several bytes in it,
@@ -157,6 +161,27 @@ def _mxfp4(b: np.ndarray) -> np.ndarray:
     return _scaled(_MXFP4[_nibbles(b[:, 1:])], scale)
 
 
+def _nvfp4(b: np.ndarray) -> np.ndarray:
+    """Four groups of 16 numbers, each with a scale of four bits of exponent and three of fraction, none of a sign."""
+    power, part = (b[:, :4] >> 3 & 15).astype(np.int32), b[:, :4] & 7
+    whole = np.where(power > 0, part + 8, part).astype(np.float32)
+    scale = np.ldexp(whole, np.maximum(power, 1) - 11)  # half of it, for the table is doubled
+    scale[b[:, :4] == 127] = 0
+    return _scaled(_MXFP4[_nibbles(b[:, 4:].reshape(-1, 8))].reshape(len(b), 64), scale)
+
+
+def _iq4_nl(b: np.ndarray) -> np.ndarray:
+    return _scaled(_IQ4[_nibbles(b[:, 2:])], _halves(b, 0))
+
+
+def _iq4_xs(b: np.ndarray) -> np.ndarray:
+    low = (b[:, 4:8, None] >> _PAIR & np.uint8(15)).reshape(len(b), 8)
+    high = np.ascontiguousarray(b[:, 2:4]).view("<u2") >> _SIXTEENTH & 3
+    scales = (low | high << 4).astype(np.int8) - 32
+    n = _IQ4[_nibbles(b[:, 8:].reshape(-1, 16))]
+    return _scaled(n.reshape(len(b), 256), _halves(b, 0) * scales)
+
+
 # fmt: off  # a table
 # by number in the file: name, and what it is
 QUANTISED = {
@@ -176,15 +201,15 @@ QUANTISED = {
     17: ("IQ2_XS", Kind(256, 74)),
     18: ("IQ3_XXS", Kind(256, 98)),
     19: ("IQ1_S", Kind(256, 50)),
-    20: ("IQ4_NL", Kind(32, 18)),
+    20: ("IQ4_NL", Kind(32, 18, _iq4_nl, ((0, 2),))),
     21: ("IQ3_S", Kind(256, 110)),
     22: ("IQ2_S", Kind(256, 82)),
-    23: ("IQ4_XS", Kind(256, 136)),
+    23: ("IQ4_XS", Kind(256, 136, _iq4_xs, ((0, 2), (2, 2)))),
     29: ("IQ1_M", Kind(256, 56)),
     34: ("TQ1_0", Kind(256, 54, _tq1_0, ((52, 2),))),
     35: ("TQ2_0", Kind(256, 66, _tq2_0, ((64, 2),))),
     39: ("MXFP4", Kind(32, 17, _mxfp4)),
-    40: ("NVFP4", Kind(64, 36)),
+    40: ("NVFP4", Kind(64, 36, _nvfp4)),
     41: ("Q1_0", Kind(128, 18)),
 }
 # fmt: on

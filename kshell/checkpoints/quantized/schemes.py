@@ -87,8 +87,8 @@ class FourBits(OnDemand):
 
 class Scaled(OnDemand):
     """Integers or small floats, a scale for each block of them, and perhaps an integer zero that is subtracted before:
-    (weight - zero) x scale / divisor. `blocks` has the length of a block in each dimension; the last ones may be
-    short."""
+    (weight - zero) x scale x factor, in this order. `blocks` has the length of a block in each dimension; the last ones
+    may be short."""
 
     def __init__(
         self,
@@ -99,11 +99,11 @@ class Scaled(OnDemand):
         scale: Stored,
         blocks: Sequence[int],
         zero: Stored | None = None,
-        divisor: int = 1,
+        factor: float = 1,
     ) -> None:
         super().__init__(dtype, weight.shape, scheme, weight.shape[-1], parts)
         self._weight, self._scale, self._zero = weight, scale, zero
-        self._blocks, self._divisor = tuple(blocks), np.float32(divisor)
+        self._blocks, self._factor = tuple(blocks), np.float32(factor)
         self._grid = grid(weight.shape, blocks)
 
     def compute(self, first: int, last: int) -> np.ndarray:
@@ -112,8 +112,8 @@ class Scaled(OnDemand):
         rows = self._rows(first, last)
         if self._zero is not None:
             found = found - self._spread(self._zero, rows)
-        scale = self._spread(self._scale, rows)
-        return (found * (scale / self._divisor if self._divisor != 1 else scale)).reshape(-1)
+        found = found * self._spread(self._scale, rows)
+        return (found if self._factor == 1 else found * self._factor).reshape(-1)
 
     def _rows(self, first: int, last: int) -> np.ndarray:
         """The row of scales of each row of the weight."""

@@ -12,6 +12,8 @@ import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from kshell.checkpoints.base.stored import (
     PIECE,
     WIDTHS,
@@ -28,6 +30,7 @@ from kshell.errors import QError
 from kshell.kapi.base.handles import GONE, TensorHandle
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.tensor import storages
+from kshell.values.session.interrupts import PENDING, give_up
 
 if TYPE_CHECKING:
     from torch import Tensor, UntypedStorage
@@ -170,8 +173,7 @@ def read_tensor(stored: Stored) -> Any:
     ints = _QUANTIZED.get(stored.dtype, stored.dtype)
     storage, out = storages.fresh(stored.nbytes)
     stored.into(out)
-    if ints == "bool" and out and max(out) > 1:
-        raise QError("ckpt: a tensor of the file is damaged: it has wrong booleans")
+    _check_booleans(ints, out)
     return torch.empty(0, dtype=dtype_of(ints)).set_(storage, 0, stored.shape)
 
 
@@ -184,6 +186,28 @@ def read_part(stored: Stored, start: int, stop: int) -> Any:
     width = WIDTHS[stored.dtype]
     stored.into(storages.memory_of(part, (stop - start) * width), start * width)
     return part
+
+
+def is_in_order(stored: Stored) -> bool:
+    """Is a tensor in a file, from which its items can be read one after the other?"""
+    if isinstance(stored, Composite) or stored.live is not None:
+        return False
+    return not isinstance(stored, Strided) or stored.is_contiguous
+
+
+def read_pieces(stored: Stored, items: int) -> Iterator[Any]:
+    """The numbers of such a tensor, flat, so many items at a time, in memory that is used again for the next piece."""
+    for piece in stored.pieces(items * WIDTHS[stored.dtype]):
+        if PENDING:
+            give_up()
+        _check_booleans(stored.dtype, piece)
+        yield piece_of(stored.dtype, piece)
+
+
+def _check_booleans(dtype: str, data: memoryview) -> None:
+    """QError if the bytes of booleans are others than 0 and 1."""
+    if dtype == "bool" and len(data) and np.frombuffer(data, np.uint8).max() > 1:
+        raise QError("ckpt: a tensor of the file is damaged: it has wrong booleans")
 
 
 def piece_of(dtype: str, piece: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -37,13 +38,16 @@ class Statistics(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """What `difference` computes of two tensors. The numbers are nan if the sizes differ."""
+    """What `compared` finds of two tensors."""
 
     same: bool
     maxabs: float
     rel: float
     cos: float
     changed: float
+
+
+OTHER_SIZE = Difference(False, *[_NULL] * 4)
 
 
 def plain(t: Tensor) -> Any:
@@ -114,18 +118,24 @@ def statistics(t: Tensor) -> Statistics:
 
 
 def difference(a: Tensor, b: Tensor) -> Difference:
-    """Compare two tensors: are type, size and bytes the same; the largest absolute difference; the norm of a-b over
-    that of a; the cosine of the angle between them, as vectors; and the share of items that have another value (two
-    NaN are the same value). nan where it is not defined: sizes that differ, norms of 0, no items, values that are not
-    finite."""
+    """Compare two tensors as `compared` does; the numbers are nan if the sizes differ."""
     if a.shape != b.shape:
-        return Difference(False, _NULL, _NULL, _NULL, _NULL)
+        return OTHER_SIZE
     x, y = plain(a), plain(b)
-    same = a.dtype == b.dtype
+    return compared(a.dtype == b.dtype, ((x[place], y[place]) for place in pieces(len(x))))
+
+
+def compared(is_same_type: bool, pairs: Iterable[tuple[Tensor, Tensor]]) -> Difference:
+    """Compare two tensors of the same size, of which the pairs are flat pieces: are type, size and bytes the same; the
+    largest absolute difference; the norm of a-b over that of a; the cosine of the angle between them, as vectors; and
+    the share of items that have another value (two NaN are the same value). nan where it is not defined: norms of 0, no
+    items, values that are not finite."""
+    same = is_same_type
     sums = np.zeros(4)
+    count = 0
     changed = most = 0.0
-    for place in pieces(len(x)):
-        p, q = x[place], y[place]
+    for p, q in pairs:
+        count += len(p)
         if p.dtype == q.dtype:
             same = same and _same_bytes(p, q)
         u, v = doubles(p), doubles(q)
@@ -140,10 +150,10 @@ def difference(a: Tensor, b: Tensor) -> Difference:
     uu, vv, uv, gaps = (float(n) for n in sums)
     return Difference(
         same,
-        most if len(x) else _NULL,
+        most if count else _NULL,
         _ratio(math.sqrt(gaps), math.sqrt(uu)),
         _ratio(uv, math.sqrt(uu) * math.sqrt(vv)),
-        changed / len(x) if len(x) else _NULL,
+        changed / count if count else _NULL,
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from kshell.errors import CallError
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import dtype_name, kname
@@ -21,8 +19,8 @@ def ckptdiff(x: Value) -> Value:
 
     `side` says whether both have it, or only the first or second. `same` is true if type, size and bytes are the same.
     maxabs is the largest absolute difference, rel the norm of a-b divided by that of a, cosine the cosine of the angle
-    between them, changed the share of items whose values differ. They are computed in double precision, one tensor at a
-    time, and null where they are not defined: if the sizes differ or a norm is 0.
+    between them, changed the share of items whose values differ. They are computed in double precision, a piece of a
+    tensor at a time, and null where they are not defined: if the sizes differ or a norm is 0.
 
     q)a:`w`b`c!(tensor 3 4e;tensor 1 2e;tensor 0e)
     q)b:`w`b`d!(tensor 3 0e;tensor 1 2e;tensor 0e)
@@ -45,9 +43,9 @@ def ckptdiff(x: Value) -> Value:
         if PENDING:
             give_up()
         if name in in_a and name in in_b:
-            rows.append(comparing.difference(a.tensor(name), b.tensor(name)))
+            rows.append(_difference(a, b, name))
         else:
-            rows.append(comparing.Difference(False, *[math.nan] * 4))
+            rows.append(comparing.OTHER_SIZE)
     owners = [a if name in in_a else b for name in names]
     sides = [
         "both" if name in in_a and name in in_b else "first" if name in in_a else "second"
@@ -65,6 +63,13 @@ def ckptdiff(x: Value) -> Value:
             *numbers,
         ],
     )
+
+
+def _difference(a: Source, b: Source, name: str) -> comparing.Difference:
+    if a.shape(name) != b.shape(name):
+        return comparing.OTHER_SIZE
+    pairs = zip(a.pieces(name), b.pieces(name), strict=True)
+    return comparing.compared(a.dtype(name) == b.dtype(name), pairs)
 
 
 def _sizes(source: Source) -> dict[str, tuple[int, ...]]:

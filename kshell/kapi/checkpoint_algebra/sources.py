@@ -5,7 +5,7 @@ A source is made of a q value: a dictionary of tensors, as `ckpt` returns, a mod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol
@@ -28,8 +28,16 @@ from kshell.kapi.base.handles import (
 from kshell.kapi.base.paths import is_path, path_of
 from kshell.kapi.base.plain_values import within
 from kshell.kapi.checkpoint.files import read
-from kshell.kapi.checkpoint.stored_tensors import dtype_of, read_part, read_tensor
+from kshell.kapi.checkpoint.stored_tensors import (
+    dtype_of,
+    is_in_order,
+    read_part,
+    read_pieces,
+    read_tensor,
+)
 from kshell.kapi.checkpoint.trees import tree_of
+from kshell.kapi.checkpoint_algebra import merging
+from kshell.kapi.checkpoint_algebra.comparing import plain
 from kshell.kapi.checkpoint_algebra.problems import problem
 from kshell.optim.leaves import leaves_of
 from kshell.values.base.core import Dict, List, Table, Value, Vec, seq_items
@@ -67,6 +75,9 @@ class Source(Protocol):
 
     def part(self, name: str, start: int, stop: int) -> Any:
         """Some items of it, in a row."""
+
+    def pieces(self, name: str) -> Iterator[Any]:
+        """All items of it, flat, as many at a time as `merging.pieces` has; a piece is gone when the next one comes."""
 
     def stored(self, name: str) -> Stored:
         """The tensor as it is to be written if nothing changes it."""
@@ -124,6 +135,14 @@ class TreeSource:
 
     def part(self, name: str, start: int, stop: int) -> Any:
         return read_part(self._tensors[name], start, stop)
+
+    def pieces(self, name: str) -> Iterator[Any]:
+        t = self._tensors[name]
+        if is_in_order(t):
+            yield from read_pieces(t, merging.PIECE)
+            return
+        flat = plain(self.tensor(name))
+        yield from (flat[place] for place in merging.pieces(len(flat)))
 
     def stored(self, name: str) -> Stored:
         return self._tensors[name]

@@ -83,6 +83,26 @@ def mxfp4(b: bytes, i: int) -> np.float32:
     return F((-size if n > 8 else size) * 2.0 ** (b[0] - 127))
 
 
+def nvfp4(b: bytes, i: int) -> np.float32:
+    byte = b[4 + i // 16 * 8 + i % 8]
+    n = byte // 16 if i % 16 >= 8 else byte % 16
+    size = [0, 0.5, 1, 1.5, 2, 3, 4, 6][n % 8]
+    power, part = b[i // 16] % 128 // 8, b[i // 16] % 8
+    scale = (1 + part / 8) * 2.0 ** (power - 7) if power else part / 8 * 2.0 ** -6
+    return F((-size if n > 8 else size) * (0 if b[i // 16] == 127 else scale))
+
+
+IQ4 = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113]
+
+
+def iq4_xs(b: bytes, i: int) -> np.float32:
+    g = i // 32
+    byte = b[8 + 16 * g + i % 16]
+    low = b[4 + g // 2] // 16 if g % 2 else b[4 + g // 2] % 16
+    high = int.from_bytes(b[2:4], "little") >> 2 * g & 3
+    return half(b, 0) * F(low + 16 * high - 32) * F(IQ4[byte // 16 if i % 32 >= 16 else byte % 16])
+
+
 GOLDEN = {
     **{name: lambda b, i, name=name: simple(name, b, i) for name in ("Q4_0", "Q4_1", "Q5_0", "Q5_1")},
     "Q8_0": lambda b, i: half(b, 0) * F(signed(b[2 + i])),
@@ -94,6 +114,9 @@ GOLDEN = {
     "TQ1_0": tq1_0,
     "TQ2_0": lambda b, i: half(b, 64) * F(two_bits(b, 0, i) - 1),
     "MXFP4": mxfp4,
+    "NVFP4": nvfp4,
+    "IQ4_NL": lambda b, i: half(b, 0) * F(IQ4[b[2 + i % 16] // 16 if i >= 16 else b[2 + i % 16] % 16]),
+    "IQ4_XS": iq4_xs,
 }
 
 
@@ -143,7 +166,7 @@ def test_the_other_byte_order(name: str) -> None:
     for at, length in quants.KINDS[name].fields:
         turned[:, at:at + length] = given[:, at:at + length][:, ::-1]
     assert np.array_equal(quants.dequantised(name, turned, foreign=True), quants.dequantised(name, given))
-    assert (name == "MXFP4") == np.array_equal(turned, given)
+    assert (name in ("MXFP4", "NVFP4")) == np.array_equal(turned, given)
 
 
 @pytest.mark.parametrize("name", ["Q4_0", "Q2_K", "TQ1_0"])

@@ -75,6 +75,34 @@ def test_a_form_before_1_6_that_holds_more_than_values(session: Session) -> None
     torch.save({"net": torch.nn.Linear(2, 1)}, "old.pt", _use_new_zipfile_serialization=False)
     assert session.run("n:(ckpt`:old.pt)`net;objtype n").s == "torch.nn.modules.linear.Linear"
     assert session.run("(`weight`bias~2#key n;2=n`in_features)").a.all()
+    session.run("n[`bias]:n[`bias]+1;ckpt(`:new.pt;(enlist`net)!enlist n)")  # as a zip, which has no source texts
+    old, new = (torch.load(name, weights_only=False)["net"] for name in ("old.pt", "new.pt"))
+    assert torch.equal(new.weight, old.weight) and torch.equal(new.bias, old.bias + 1) and new.in_features == 2
+
+
+class Scaled(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.by = torch.nn.Linear(3, 2), torch.tensor([2.0, 3.0])
+        self.sizes, self.note = [1, 2], "a text"
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(x) * self.by + torch.ones(2) * self.sizes[1]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_program_is_written_with_its_code(session: Session) -> None:
+    x, net = torch.randn(4, 3), Scaled()
+    torch.jit.script(net).save("program.pt")
+    session.run("p:ckpt`:program.pt;ckpt(`:same.pt;p)")
+    assert torch.equal(torch.jit.load("same.pt")(x), net(x))
+    session.run("i:p`inner;i[`weight]:2*i`weight;ckpt(`:twice.pt;p)")
+    found = torch.jit.load("twice.pt")
+    with torch.no_grad():
+        net.inner.weight.mul_(2)
+        assert torch.equal(found(x), net(x))
+    assert found.note == "a text" and found.sizes == [1, 2]
+    assert session.run("(ckpt`:twice.pt)`note").s == "a text"
 
 
 def repacked(old: str, new: str, method: int = zipfile.ZIP_STORED, **members: bytes) -> None:
