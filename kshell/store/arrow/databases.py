@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from kshell.store import parted
-from kshell.store.arrow.files import Folders, folders_of, table_of
+from kshell.store.arrow.conversion import table_of
+from kshell.store.arrow.files import Folders, folders_of
 from kshell.values.base.core import Table
 
 
