@@ -252,7 +252,7 @@ def _setup(x: Value, test: bool) -> Value:
     if found is not None:
         _set_options(model, test, *found)
         return NIL
-    names = names_of(setting) if setting.__class__ is Vec else None
+    names = names_of(setting) if setting.__class__ is Vec and not is_table(setting) else None
     if names is not None:
         if len(args) == 2:
             return symdict(names, _get_options(settings, names, call))

@@ -241,6 +241,10 @@ class Folders(parted.Database):
         )
         return Table(list(names), ArrowCols(list(names), self.folder(i), whole))
 
+    def empty(self, name: str) -> Table:
+        names = self.tables[name]
+        return table_of(self.root, lambda: self.schema.empty_table().select(names))
+
 
 def folders_of(path: str) -> Folders | None:
     """A folder of Parquet as a partitioned database, if it is one."""
