@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kshell.errors import CallError, QError
+from kshell.kapi.base.args import names_of
 from kshell.kapi.tables.array_files import IMAGES, Arrays, Images
 from kshell.kapi.tables.arrow_files import Batches, Dataset
 from kshell.kapi.tables.parts import Partitions, Parts, Ranges, Splayed
@@ -15,8 +16,6 @@ from kshell.store.arrow import databases as arrow_databases
 from kshell.store.arrow import files as arrow_files
 from kshell.values.base import types as T
 from kshell.values.base.core import Table, Value, Vec
-from kshell.values.base.narrow import names_in
-from kshell.values.base.symbols import Sym
 from kshell.values.session.context import running
 from kshell.values.session.restrict import check_read
 
@@ -59,7 +58,7 @@ def parts_of(source: Value, names: Sequence[str], name: str | None, call: str) -
     if isinstance(source, Table):
         parts = parts_of_table(source, call)
     else:
-        paths = [path[1:] for path in ([source.s] if isinstance(source, Sym) else names_in(source))]
+        paths = [path[1:] for path in names_of(source) or ()]
         others = {_stem(path.rstrip("/")): _beside(path, call) for path in paths[1:]}
         parts = parts_of_path(paths[0], [name] if name else names, call)
     own = parts.name if isinstance(parts, Partitions) else _stem(parts.what)

@@ -244,6 +244,20 @@ def test_a_whole_table_stands_beside_each_part(s: Session) -> None:
     assert other.run("count got") == 500
 
 
+def test_splayed_tables_at_two_paths(s: Session) -> None:
+    s.run("t:([]k:til 300;b:300?5;price:300?1f);lot:([]b:til 5;f:5?1f);`:x/t/ set t;`:y/lot/ set lot")
+    s.run('q:module enlist(`linear;2;1);m:model(q;loss`mse;opt(`sgd;q));got:();train(m;`transform;{got,:(tensor first x),\'tensor last x;x})')
+    s.run('expected:"e"$flip value flip select k,f,price from t lj`b xkey lot;delete lot from`.')
+    s.run('train(m;`:x/t`:y/lot;"select k,f,price from t lj`b xkey lot")')
+    assert s.run("read[]~expected") is True
+    s.run('train(m;`skip;"k<>7")')
+    assert s.run("read[]~enlist expected 7") is True
+    for given, error in (("`:x/t`:y/other", "y/other: a path beside the first is that of Parquet, Arrow or a splayed table"),
+                         ("`:x/none`:y/lot", "no table at x/none"), ("`:x/t`lot", "expecting 3rd argument of values")):
+        with pytest.raises(QError, match=error):
+            s.run(f'train(m;{given};"select k,f,price from t lj`b xkey lot";opts)')
+
+
 @pytest.mark.extra
 def test_wrong_tables_beside(s: Session) -> None:
     written(s, "x/{}")
