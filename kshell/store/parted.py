@@ -138,6 +138,10 @@ class Database:
             raise QError(name)
         return Table(list(names), splay.SplayedCols(list(names), path))
 
+    def empty(self, name: str) -> Table:
+        """A table without rows."""
+        return empty_like(self.part(name, len(self.pv) - 1))
+
     def fill(self, first: bool = False) -> None:
         """Record an empty table for each table that is missing from some partition (`.Q.bv`)."""
         order = range(len(self.pv)) if first else range(len(self.pv) - 1, -1, -1)
@@ -153,6 +157,29 @@ class Database:
                         for partition in range(len(self.pv))
                     ):
                         self.prototypes[name] = empty_like(splayed)
+
+
+class Beside(Database):
+    """Tables of several databases that are partitioned by the same field, by new names. A value of the field that one
+    lacks is a partition without rows there."""
+
+    def __init__(self, tables: dict[str, tuple[Database, str]], root: str = "") -> None:
+        self._of = tables
+        databases = [db for db, _ in tables.values()]
+        self.root = root or ", ".join(dict.fromkeys(db.root for db in databases))
+        self.field, self.t = databases[0].field, databases[0].t
+        self.segments, self.per_segment, self.prototypes = [], [], {}
+        self.tables = {name: db.tables[inner] for name, (db, inner) in tables.items()}
+        self.PV = sorted({value for db in databases for value in db.pv})
+        self.PD = [self.root] * len(self.PV)
+        self.view(None)
+
+    def folder(self, part: int) -> str:
+        return f"{self.root}, {self.field} {name_of(self.pv[part], self.t)}"
+
+    def part(self, name: str, i: int) -> Table:
+        (db, inner), value = self._of[name], self.pv[i]
+        return db.part(inner, db.pv.index(value)) if value in db.pv else db.empty(inner)
 
 
 def empty_like(t: Table) -> Table:

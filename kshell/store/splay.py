@@ -28,6 +28,13 @@ class Condition(NamedTuple):
     values: Sequence[Any]
 
 
+class Coded(NamedTuple):
+    """A column as places in a list of values, no two of which are the same."""
+
+    places: np.ndarray
+    values: Vec
+
+
 class LazyCols(list[Any]):
     """The columns of a table on disk: a list whose items are created on access.
 
@@ -72,10 +79,18 @@ class LazyCols(list[Any]):
         return None
 
     def in_pieces(
-        self, names: Sequence[str], work: Callable[[Table], Result]
+        self,
+        names: Sequence[str],
+        work: Callable[[Table], Result],
+        conditions: Sequence[Condition] = (),
     ) -> list[Result] | None:
         """What `work` gives for some columns of each piece of the rows, in their order, computed in threads; the
-        columns are to be read only. None for a table that is not stored in pieces, or if they have been read."""
+        columns are to be read only. Pieces without rows that may meet all conditions can be left out. None for a table
+        that is not stored in pieces, or if they have been read."""
+        return None
+
+    def coded(self, name: str) -> Coded | None:
+        """A column as places in a list of values, if it is stored so."""
         return None
 
     def taken(self, name: str, rows: np.ndarray) -> ListValue:

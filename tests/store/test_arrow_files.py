@@ -8,8 +8,12 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kshell.errors import QError
+from kshell.lang.qsql import partitioned
+from kshell.lang.qsql.by_pieces import Grouping
 from kshell.session import Session
 from kshell.store.arrow import files as arrow_files
 from kshell.store.arrow.words import Words
@@ -234,7 +238,23 @@ BY_PIECES = (
     "select med a,v:sum a by s from t",
     "select sum a*k by s from t",
     "select first s,v:count w by b from t",
+    "exec sum a by s from t",
+    "exec n:count i,max k by s,b from t",
+    "exec last w by d:d from t where k>0,a<1",
+    "select sum a,first w,last w by s from t where k in 7 0N,not null e",
+    "select n:count i,k wavg e,e wavg h by d from t where d within 2024.01.02 2024.01.05",
+    "select sum a by h>0,2 xbar h,d.month from t where s in`u`v",
+    "select sum e*h,avg neg h by b from t where b",
+    "{[x;y]select v:avg k by s from t where d>x,h in y}[2024.01.03;1 -5h]",
+    "select sum a,first w by s from t where d>2030.01.01",
+    "exec sum a by s from t where d>2030.01.01",
+    "select sum a by s from t where k=max k",
+    "select sum a by s from t where i<9",
+    "select[2;>v]v:count i by d from t where h=1",
+    "?[t;enlist(in;`s;enlist`u`v);(enlist`s)!enlist`s;`n`v!((count;`i);(sum;`e))]",
 )
+# of these, such that are looked at all at once
+AT_ONCE = ("med a", "select sum a by s from t where k=max k", "where i<9", "d>2030")
 
 
 @pytest.fixture(scope="module")
@@ -263,9 +283,111 @@ def pieces(tmp_path_factory: pytest.TempPathFactory) -> Session:
 def test_a_grouped_query_of_pieces_is_that_of_the_whole(pieces: Session, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums of these numbers are exact, in whatever order."""
     monkeypatch.setattr(arrow_files, "BATCH", 400)
+    put_together = []
+    together = Grouping.together
+    monkeypatch.setattr(
+        Grouping, "together", lambda g, made: put_together.append(len(made)) or together(g, made)
+    )
     pieces.run("u:get f")
-    assert pieces.run(f"({query})~{query.replace(' from t', ' from u')}") is True
-    assert pieces.run(f"(meta {query})~meta {query.replace(' from t', ' from u')}") is True
+    u = query.replace(" from t", " from u").replace("?[t;", "?[u;")
+    assert pieces.run(f"({query})~{u}") is True
+    assert put_together == [] if any(text in query for text in AT_ONCE) else put_together[0] > 2
+    pieces.run("u:get f;kind:{$[.Q.qt x;meta x;type each(key x;value x)]}")
+    assert pieces.run(f"kind[{query}]~kind {u}") is True
+
+
+KEYS = ("s", "w", "k", "h", "b", "d", "d.month", "s,b", "k:neg k,h", "w,d,b", "2 xbar h")
+VALUES = (
+    "n:count i",
+    "u1:sum a",
+    "u2:avg k",
+    "u3:max e",
+    "u4:min h",
+    "u5:first w",
+    "u6:last d",
+    "u7:any b",
+    "u8:h wavg e",
+    "u9:sum k*h",
+)
+CONDITIONS = (
+    "k>0",
+    "s in`u`w",
+    "d within 2024.01.02 2024.01.06",
+    "b",
+    "not b",
+    "null k",
+    "h=1h",
+    "e>0.",
+    "(h>0)|b",
+    "d<2023.01.01",
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    verb=st.sampled_from(("select", "exec")),
+    by=st.sampled_from(KEYS),
+    room=st.sampled_from((200, 400, 1100)),
+    values=st.lists(st.sampled_from(VALUES), min_size=1, max_size=4, unique=True),
+    where=st.lists(st.sampled_from(CONDITIONS), max_size=3, unique=True),
+)
+def test_any_grouped_query_of_pieces_is_that_of_the_whole(
+    pieces: Session, verb: str, by: str, room: int, values: list[str], where: list[str]
+) -> None:
+    text = f"{verb} {','.join(values)} by {by} from %s{' where ' if where else ''}{','.join(where)}"
+    with pytest.MonkeyPatch.context() as m:
+        m.setattr(arrow_files, "BATCH", room)
+        pieces.run("u:get f")
+        assert pieces.run(f"({text % 't'})~{text % 'u'}") is True, text
+
+
+@pytest.mark.parametrize("query", BY_PIECES)
+def test_a_grouped_query_of_partitions_is_that_of_the_whole(
+    pieces: Session, query: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Those that look at other rows differ: conditions see a partition."""
+    if query.endswith("k=max k") or "i<9" in query or "[2;" in query:
+        pytest.skip("q itself gives others for partitions")
+    monkeypatch.setattr(partitioned, "MANY", 100)
+    pq.write_to_dataset(
+        pq.read_table(pieces.run("1_string f").a.tobytes().decode()),
+        tmp_path / "h",
+        partition_cols=["d"],
+    )
+    pieces.run(f't0:t;t:`d xasc t;u:get`$":{tmp_path}/h"')
+    try:
+        assert (
+            pieces.run(f"({query})~{query.replace(' from t', ' from u').replace('?[t;', '?[u;')}")
+            is True
+        )
+    finally:
+        pieces.run("t:t0")
+
+
+def test_pieces_without_rows_that_meet_conditions_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrow_files, "BATCH", 100)
+    path = tmp_path / "t.parquet"
+    pq.write_table(
+        pa.table(
+            {"a": list(range(1000)), "k": [f"s{i % 3}" for i in range(1000)], "v": [1.0] * 1000}
+        ),
+        path,
+        row_group_size=100,
+    )
+    for column in range(3):
+        spoiled(path, 2, column)
+    s = Session()
+    s.run(f't:get`$":{path}"')
+    assert s.run("value exec sum v by k from t where a within 410 729").a.tolist() == [
+        107,
+        106,
+        107,
+    ]
+    assert s.run("count select sum v by k from t where a>5000") == 0
+    with pytest.raises(QError, match=r"t\.parquet"):
+        s.run("select sum v by k from t where a<729")
 
 
 def test_an_error_in_a_piece_names_the_file(pieces: Session, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

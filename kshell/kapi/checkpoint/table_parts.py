@@ -7,10 +7,10 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from kshell.kapi.tables.opening import place_of
-from kshell.kapi.train.table_data import TableData
+from kshell.kapi.train.table_data import TableData, is_table
 from kshell.kapi.train.table_reading import Given
 from kshell.values.base.build import symdict
-from kshell.values.base.core import Dict, Table, seq_items
+from kshell.values.base.core import Dict, Table, Vec, seq_items, sym_names, sym_vec
 from kshell.values.base.narrow import names_in
 from kshell.values.base.symbols import Sym, sym
 
@@ -29,7 +29,9 @@ def record(saver: Saver, d: TableData) -> Record:
     if place is not None:
         given, name = sym(f":{place[0]}"), place[1]
     elif isinstance(given, Sym):
-        given = sym(f":{os.path.abspath(given.s[1:])}")
+        given = sym(_absolute(given.s))
+    elif given.__class__ is Vec:
+        given = sym_vec(_absolute(path) for path in sym_names(given))
     options = {**d.table.options, **d.learned()}
     return {
         "table": saver.value(given),
@@ -40,11 +42,15 @@ def record(saver: Saver, d: TableData) -> Record:
     }
 
 
+def _absolute(path: str) -> str:
+    return f":{os.path.abspath(path[1:])}"
+
+
 def made(loader: Loader, rec: Record, what: str) -> TableData:
     """The data of a record; `given_to` says of which model."""
     source, options = loader.value(rec["table"]), loader.value(rec["options"])
     texts = rec["name"], rec["query"]
-    if not isinstance(source, Table | Sym) or not isinstance(options, Dict):
+    if not is_table(source) or not isinstance(options, Dict):
         raise ValueError("a wrong table")
     if any(text is not None and text.__class__ is not str for text in texts):
         raise ValueError("a wrong query")

@@ -11,7 +11,8 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.tables.parts import Parts, rows_of_part
-from kshell.store.arrow.files import BATCH, ArrowCols, Part, arrow, dataset_of, reading, table_of
+from kshell.store.arrow.conversion import reading, table_of
+from kshell.store.arrow.files import BATCH, ArrowCols, Part, arrow, dataset_of
 from kshell.values.base.core import Table
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from kshell.errors import SAID, CallError, QError
 from kshell.kapi.tables.parts import Equal, Partitions, Parts
 from kshell.kapi.tables.queries import WORD, asked, at_once, compiled, phrases
-from kshell.values.base.core import Vec
+from kshell.values.base.build import longs
+from kshell.values.base.core import Table, Vec
 
 
 class Condition:
@@ -30,25 +31,28 @@ class Condition:
 
     def rows(self, parts: Parts) -> Iterator[tuple[int, np.ndarray]]:
         """The parts with rows that it names, and their places there. Where it needs more than a row at a time, all rows
-        are looked at at once; in a database, those of a partition."""
+        of its columns are looked at at once; in a database, those of a partition."""
         if isinstance(parts, Partitions) and self._table not in (None, parts.name):
             raise CallError(self._call, expected=f"a query of {parts.name}", given=f'"{self.text}"')
         names = [name for name in parts.names if name in self._words] or parts.names[-1:]
-        n = len(parts)
-        if at_once(self._words, parts):
-            found = self._places(parts, names, None)
-            counts = [self._count(parts, names, i) for i in range(n)]
-            starts = np.cumsum([0, *counts])
-            ends = np.searchsorted(found, starts)
-            pieces = [found[ends[i] : ends[i + 1]] - starts[i] for i in range(n)]
-        else:
-            pieces = [self._places(parts, names, i) for i in range(n)]
-        for i, piece in enumerate(pieces):
-            if len(piece):
-                yield i, piece
+        n, start = len(parts), 0
+        by_part = not at_once(self._words - {"i"}, parts)
+        numbered = not parts.natural and "i" in self._words and "i" not in parts.names
+        whole = None if by_part else self._places(parts.whole(names), parts)
+        for i in range(n):
+            if whole is None and not numbered:
+                found = self._places(parts.read(i, names), parts)
+            elif whole is None:
+                found = self._places(_numbered(parts.read(i, names), start), parts) - start
+                start += self._count(parts, names, i)
+            else:
+                end = start + self._count(parts, names, i)
+                first, last = np.searchsorted(whole, (start, end)).tolist()
+                found, start = whole[first:last] - start, end
+            if len(found):
+                yield i, found
 
-    def _places(self, parts: Parts, names: list[str], i: int | None) -> np.ndarray:
-        table = parts.whole(names) if i is None else parts.read(i, names)
+    def _places(self, table: Table, parts: Parts) -> np.ndarray:
         problem = "no condition on rows"
         try:
             found = asked(self._function, [table], self._words, self.text, parts, self._call)
@@ -64,6 +68,12 @@ class Condition:
     def _count(parts: Parts, names: list[str], i: int) -> int:
         known = parts.rows(i)
         return len(parts.read(i, names)) if known is None else known
+
+
+def _numbered(table: Table, start: int) -> Table:
+    """Some rows with their numbers in the whole table, which q calls i."""
+    rows = longs(np.arange(start, start + len(table)))
+    return Table([*table.names, "i"], [*table.cols, rows])
 
 
 class LeftOut:

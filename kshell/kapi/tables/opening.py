@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kshell.errors import CallError, QError
+from kshell.kapi.base.args import names_of
 from kshell.kapi.tables.array_files import IMAGES, Arrays, Images
 from kshell.kapi.tables.arrow_files import Batches, Dataset
 from kshell.kapi.tables.parts import Partitions, Parts, Ranges, Splayed
@@ -14,7 +15,7 @@ from kshell.store import kdb, parted, splay
 from kshell.store.arrow import databases as arrow_databases
 from kshell.store.arrow import files as arrow_files
 from kshell.values.base import types as T
-from kshell.values.base.core import Table, Vec
+from kshell.values.base.core import Table, Value, Vec
 from kshell.values.session.context import running
 from kshell.values.session.restrict import check_read
 
@@ -45,6 +46,79 @@ def place_of(table: Table) -> tuple[str, str | None] | None:
     if isinstance(cols, splay.SplayedCols | arrow_files.ArrowCols):
         return os.path.abspath(cols.path), None
     return None
+
+
+def parts_of(source: Value, names: Sequence[str], name: str | None, call: str) -> Parts:
+    """The parts of a table, of one at a path, or of the first of several paths. `names` are those that a query gives
+    tables, `name` that of a table of a database, if not the query says it.
+
+    Tables that the query names beside it, at the other paths or of the session, and that are partitioned by the same
+    field, are those of one database with it."""
+    others: dict[str, Table] = {}
+    if isinstance(source, Table):
+        parts = parts_of_table(source, call)
+    else:
+        paths = [path[1:] for path in names_of(source) or ()]
+        others = {_stem(path.rstrip("/")): _beside(path, call) for path in paths[1:]}
+        parts = parts_of_path(paths[0], [name] if name else names, call)
+    own = parts.name if isinstance(parts, Partitions) else _stem(parts.what)
+    if own not in names:
+        found = next((n for n in names if n not in others), None)
+        if found is None and others:
+            given = f"of {', '.join(names) or 'none'}"
+            raise CallError(
+                call, expected=f"a query of {own}, the table of the first path", given=given
+            )
+        own = found or own
+    known = parts.db.tables if isinstance(parts, Partitions) else {}
+    for n in names:
+        found = None if n == own or n in known or n in others else running().names.find(n, None)
+        if found.__class__ is Table and isinstance(found.cols, parted.PartCols):
+            others[n] = found
+    db = _database(source, parts)
+    alike = {n: t.cols for n, t in others.items() if db is not None and _is_alike(t, db[0])}
+    if db is not None and alike:
+        tables = {n: (db[0], n) for n in known} | {own: db}
+        tables |= {n: (cols.db, cols.name) for n, cols in alike.items()}  # type: ignore[attr-defined]
+        parts = Partitions(parted.Beside(tables), own)
+    parts.further = {n: t for n, t in others.items() if n not in alike}
+    return parts
+
+
+def _beside(path: str, call: str) -> Table:
+    """The table at a path that is named beside another one."""
+    check_read(path)
+    if splay.is_splayed(path):
+        _symbols(os.path.dirname(path.rstrip("/")))
+        return splay.read(path)
+    if arrow_files.is_arrow(path):
+        return arrow_files.read(path)
+    raise CallError(
+        call,
+        f"{path}: a path beside the first is that of Parquet, Arrow or a splayed table",
+        given=path,
+    )
+
+
+def _database(source: Value, parts: Parts) -> tuple[parted.Database, str] | None:
+    """The database of a table, and its name there; None if it is not partitioned."""
+    if isinstance(parts, Partitions):
+        return parts.db, parts.name
+    if isinstance(source, Table):
+        cols = source.cols
+        return (cols.db, cols.name) if isinstance(cols, parted.PartCols) else None
+    folders = (
+        arrow_files.folders_of(parts.what)
+        if os.path.isdir(parts.what) and isinstance(parts, Dataset)
+        else None
+    )
+    return None if folders is None else (folders, folders.name)
+
+
+def _is_alike(table: Table, db: parted.Database) -> bool:
+    """Is a table partitioned by the same field?"""
+    cols = table.cols
+    return isinstance(cols, parted.PartCols) and (cols.db.field, cols.db.t) == (db.field, db.t)
 
 
 def parts_of_table(table: Table, call: str) -> Parts:

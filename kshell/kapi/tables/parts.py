@@ -5,7 +5,7 @@ A part is what is in memory at once, as a range of rows of a table, or a partiti
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ class Parts:
     names: list[str]
     advice = "ask for fewer columns"  # what makes reading faster
     natural = False  # does q itself evaluate a query without aggregates in each part?
+    further: Mapping[str, Table] = {}  # whole tables that a query may name beside it
     free = False  # does a row cost the same wherever it is? Then `read_at` gives some rows, in any order
 
     def __len__(self) -> int:

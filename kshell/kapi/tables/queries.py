@@ -142,6 +142,13 @@ def asked(
         if e.text not in words or any(e.text in table.names for table in tables):
             raise
         name = e.text
+    if name in [m[1] for m in _FROM.finditer(text)]:
+        raise CallError(
+            call,
+            f'there is no table {name} beside {parts.what} (given "{text}")',
+            hint=f"open it before, {name}:get`:path, or name the paths of both, {call}(m;`:path`:{name};..)",
+            given=SAID,
+        )
     raise CallError(
         call,
         f'{parts.what} has no column {name}, only {_listed(name, parts.names)} (given "{text}")',
@@ -179,6 +186,7 @@ class Query:
         # does it leave out rows, or make more?
         self.chooses = not one_each or bool(self._words & (_ALL | {"where", "ungroup"}))
         self.others: list[str] = []  # the tables of a database beside that whose rows these are
+        self._further: list[Table] = []  # whole tables that stand beside each part
         self._function: Value = NIL
         self._parts: Parts | None = None
         self._chosen: Value | None = None  # the function that gives the places of its rows
@@ -191,7 +199,9 @@ class Query:
             name = parts.name if parts.name in self.named else name
             self.others = [n for n in self.named if n != name and n in parts.db.tables]
         self.chooses = self.chooses or name != self.named[0]
-        parameters = ";".join([name, *self.others])
+        further = [n for n in parts.further if n != name and n in self._words]
+        self._further = [parts.further[n] for n in further]
+        parameters = ";".join([name, *self.others, *further])
         self._function = compiled(f"{{[{parameters}] {self.text}}}", self.text, self._call)
 
     def names(self, parts: Parts) -> list[str]:
@@ -225,7 +235,7 @@ class Query:
     def result(self, table: Table, others: Sequence[Table] = ()) -> Table:
         """The rows that it gives for a table and those beside it."""
         assert self._parts is not None
-        tables = [table, *others]
+        tables = [table, *others, *self._further]
         found = asked(self._function, tables, self._words, self.text, self._parts, self._call)
         if found.__class__ is Dict and found.keyed:
             keys, values = found.tables

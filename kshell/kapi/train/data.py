@@ -252,7 +252,7 @@ def _setup(x: Value, test: bool) -> Value:
     if found is not None:
         _set_options(model, test, *found)
         return NIL
-    names = names_of(setting) if setting.__class__ is Vec else None
+    names = names_of(setting) if setting.__class__ is Vec and not is_table(setting) else None
     if names is not None:
         if len(args) == 2:
             return symdict(names, _get_options(settings, names, call))
@@ -322,7 +322,8 @@ def train(x: Value) -> Value:
     batches is 0N if it is not known.
 
     A table, or the path of one or of a database, is read part by part, and so may be larger than memory; a query is the
-    text of a template over it. Its last column is the target. Options are a dictionary: x and y name the columns of
+    text of a template over it. The paths of several tables are for joins of the first with the others, by their names.
+    Its last column is the target. Options are a dictionary: x and y name the columns of
     inputs and targets; nulls is `error, `drop or a number to put in their place; window is the number of rows that are
     mixed if shuffle is set; vocabulary gives the words of columns of symbols; ahead is how many windows are read
     before they are used. weight names a column: rows are drawn by it, with replacement. split gives one side of the

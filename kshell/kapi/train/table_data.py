@@ -19,8 +19,9 @@ from kshell.kapi.train.skip_option import skipped
 from kshell.kapi.train.sources import Source
 from kshell.kapi.train.table_options import TESTS, options_given
 from kshell.kapi.train.table_reading import Given, Reading
+from kshell.values.base import types as T
 from kshell.values.base.build import symdict
-from kshell.values.base.core import Table, Value, sym_vec, text_of
+from kshell.values.base.core import Table, Value, Vec, sym_names, sym_vec, text_of
 from kshell.values.base.narrow import is_text
 from kshell.values.base.symbols import Sym, sym
 
@@ -157,7 +158,9 @@ class TableData(Source):
 
 
 def is_table(x: Value) -> bool:
-    """Is this argument data that is a table: a table, or the path of one?"""
+    """Is this argument data that is a table: a table, or the path of one, or those of several?"""
+    if x.__class__ is Vec and x.t == T.S and len(x):
+        return all(name.startswith(":") for name in sym_names(x))
     return x.__class__ is Table or (x.__class__ is Sym and x.s.startswith(":"))
 
 

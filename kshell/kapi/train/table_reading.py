@@ -9,7 +9,7 @@ from kshell.errors import CallError
 from kshell.kapi.tables.columns import DROP, Vocabulary
 from kshell.kapi.tables.holes import Tensors, cut, joined, mixed, spread, with_holes
 from kshell.kapi.tables.left_out import Condition, LeftOut
-from kshell.kapi.tables.opening import parts_of_path, parts_of_table
+from kshell.kapi.tables.opening import parts_of
 from kshell.kapi.tables.order import Order
 from kshell.kapi.tables.parts import ROWS
 from kshell.kapi.tables.queries import Query, Selected
@@ -24,7 +24,6 @@ from kshell.kapi.train.table_options import (
     vocabulary_of,
 )
 from kshell.values.base.core import Table, Value
-from kshell.values.base.symbols import Sym
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -50,12 +49,8 @@ class Reading:
     ) -> None:
         options = table.options
         query = None if table.query is None else Query(table.query, call)
-        if isinstance(table.source, Table):
-            parts = parts_of_table(table.source, call)
-        else:
-            assert isinstance(table.source, Sym)
-            names = [table.name] if table.name else [] if query is None else query.named
-            parts = parts_of_path(table.source.s[1:], names, call)
+        names = [] if query is None else query.named
+        parts = parts_of(table.source, names, table.name, call)
         resize(parts, options, call)
         self.what = parts.what
         self.made = self.bytes = 0  # rows and bytes of tensors of a pass, so far

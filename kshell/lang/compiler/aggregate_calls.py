@@ -9,7 +9,7 @@ from kshell.parse import tree as N
 from kshell.values.base.core import ListValue
 
 # verbs whose result has one item per row, computed from that row alone
-_ROWWISE = frozenset((
+ROWWISE = frozenset((
     "+", "-", "*", "%", "=", "<>", "<", ">", "<=", ">=", "&", "|", "^", "neg", "abs", "not", "null", "signum", "sqrt",
     "exp", "log", "floor", "ceiling", "reciprocal", "sin", "cos", "tan", "div", "mod", "xbar", "xexp", "xlog", "and",
     "or",
@@ -41,4 +41,4 @@ def _is_rowwise(node: N.Node) -> bool:
     if not isinstance(node, N.Apply) or not isinstance(node.f, (N.Name, N.Verb)):
         return False
     verb = node.f.name if isinstance(node.f, N.Name) else node.f.glyph
-    return verb in _ROWWISE and all(map(_is_rowwise, node.args))
+    return verb in ROWWISE and all(map(_is_rowwise, node.args))

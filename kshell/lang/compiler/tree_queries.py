@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from kshell import registry
 from kshell.parse import tree as N
@@ -30,6 +30,16 @@ def _gather(x: object, out: list[N.Node]) -> None:
     elif isinstance(x, (list, tuple)):
         for item in x:
             _gather(item, out)
+
+
+class Const(N.Node):
+    """A constant in a tree made from a value."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(0, 0)
+        self.value = value
 
 
 def walk(nodes: Nodes, templates: bool = True) -> Iterator[N.Node]:

@@ -252,14 +252,18 @@ def _wsum(g: Groups, x: ListValue, y: ListValue) -> Vec | None:
     return _sum(g, mul(x, y))
 
 
+def products_of_floats(g: Groups, x: ListValue, y: ListValue) -> tuple[Array, Array] | None:
+    """The sums of the products of two columns, and of the first one where neither is null."""
+    columns = _pairs(g, x, y)
+    if columns is None:
+        return None
+    return total(g, columns[0].a * columns[1].a), total(g, columns[0].a)
+
+
 @_agg("wavg")
 def _wavg(g: Groups, x: ListValue, y: ListValue) -> Vec | None:
-    columns = _pairs(g, x, y)
-    return (
-        None
-        if columns is None
-        else floats(total(g, columns[0].a * columns[1].a) / total(g, columns[0].a))
-    )
+    sums = products_of_floats(g, x, y)
+    return None if sums is None else floats(sums[0] / sums[1])
 
 
 def _comoments(g: Groups, x: _Floats, y: _Floats) -> tuple[Array, Array, Array]:

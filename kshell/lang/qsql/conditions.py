@@ -3,7 +3,7 @@ cannot meet them without reading it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from kshell.lang.qsql.select import Phrase
 from kshell.lang.tables.columns import Columns, OnDisk
@@ -28,17 +28,20 @@ def candidates(c: Columns, where: Sequence[Phrase]) -> Columns:
     """The columns at the rows that may meet the first conditions, if they are stored where that is known."""
     if c.cols.__class__ is not OnDisk:
         return c
-    conditions = [*_leading(c.cols, where)]
+    conditions = leading(c.cols, where)
     rows = c.cols.source.candidates(conditions) if conditions else None
     return c if rows is None else c.restrict(rows)
 
 
-def _leading(names: OnDisk, where: Sequence[Phrase]) -> Iterable[Condition]:
+def leading(names: Collection[str], where: Sequence[Phrase]) -> list[Condition]:
+    """The first conditions that compare one of some columns with a literal."""
+    found = []
     for phrase in where:
-        found = _simple(phrase.node)
-        if found is None or found.name not in names:
-            return
-        yield found
+        condition = _simple(phrase.node)
+        if condition is None or condition.name not in names:
+            break
+        found.append(condition)
+    return found
 
 
 def _simple(node: N.Node) -> Condition | None:

@@ -5,10 +5,22 @@ A template is run by select.py, update.py, or partitioned.py for a partitioned t
 
 from __future__ import annotations
 
+import numpy as np
+
 from kshell.errors import QError
 from kshell.lang.qsql import partitioned, update
+from kshell.lang.qsql.by_pieces import by_pieces
 from kshell.lang.qsql.conditions import candidates
-from kshell.lang.qsql.select import Limit, Named, Phrase, Source, restricted, run_exec, run_select
+from kshell.lang.qsql.select import (
+    Limit,
+    Named,
+    Phrase,
+    Source,
+    of_groups,
+    restricted,
+    run_exec,
+    run_select,
+)
 from kshell.lang.tables.columns import Columns
 from kshell.lang.tables.tables import fetch, names_of
 from kshell.lang.verbs.dicts import UPDATE
@@ -63,10 +75,16 @@ def query(
         if partitioned.is_partitioned(fetched):
             return partitioned.query(is_exec, fetched, where, by, cols, distinct, limit)
     source = Source(fetched)
-    columns = restricted(candidates(Columns(source.values, source.n), where), where)
+    columns = Columns(source.values, source.n)
     if is_exec and by is not None and len(by) == 1 and by[0][0] is None and _is_false(by[0][1]):
         is_exec, by = False, None  # `exec a,b by 0b`: a table
         cols = [(name or "x", phrase) for name, phrase in cols]
+    found = None if by is None else by_pieces(columns, where, by, cols)
+    if by is not None and found is not None and found[0]:
+        return of_groups(is_exec, by, cols, found, limit)
+    if found is not None:  # it is known that no row meets the conditions
+        columns, where = columns.restrict(np.zeros(0, np.int64)), []
+    columns = restricted(candidates(columns, where), where)
     if is_exec:
         return run_exec(source, columns, by, cols, distinct)
     return run_select(source, columns, by, cols, distinct, limit)

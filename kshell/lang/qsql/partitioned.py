@@ -11,11 +11,14 @@ import numpy as np
 from kshell.errors import QError
 from kshell.lang.compiler import tree_queries
 from kshell.lang.qsql import select
+from kshell.lang.qsql.by_pieces import Found, Grouping, Made, Unfit
+from kshell.lang.qsql.row_phrases import of_rows
 from kshell.lang.qsql.select import Limit, Named, Phrase
 from kshell.lang.tables.columns import Columns
 from kshell.lang.tables.tables import flat, key_names, rekey
 from kshell.parse import tree as N
 from kshell.store.parted import PartCols, joined
+from kshell.store.threads import in_threads
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, longs
 from kshell.values.base.core import Dict, ListValue, Table, Value, is_list
@@ -23,6 +26,7 @@ from kshell.values.change.join import join_dicts
 from kshell.values.items.pick import take_at
 from kshell.values.session.context import running
 
+MANY = 1 << 20  # rows from which on a grouped query takes one partition after the other
 # a phrase with one of these is evaluated over the rows of all partitions together
 _WHOLE = frozenset(
     {
@@ -99,6 +103,11 @@ def query(
         return _last_row(source, partitions, where)
     if (by is None and cols and not used_names & _WHOLE) or not (by or cols):
         return _each(is_exec, source, partitions, where, cols, distinct)
+    if by is not None:
+        found = _by_partition(source, partitions, where, by, cols)
+        if found is not None and found[0]:
+            return select.of_groups(is_exec, by, cols, found, None)
+        partitions = partitions if found is None else []  # no row meets the conditions
     names = [name for name in x.names if name in used_names] if cols else list(x.names)
     names += _links(source, phrases)
     table = gathered(source, partitions, where, names, "i" in used_names)
@@ -109,6 +118,27 @@ def query(
     if is_exec:
         return select.run_exec(subject, columns, by, cols, distinct)
     return select.run_select(subject, columns, by, cols, distinct, None)
+
+
+def _by_partition(
+    source: PartCols, partitions: list[int], where: list[Phrase], by: Named, cols: Named
+) -> Found | None:
+    """What a grouped query gives, if the partitions can be grouped one by one, and have many rows."""
+    grouping = Grouping(source.names, where, by, cols)
+    if len(partitions) < 2 or not grouping.fits:
+        return None
+    counts = source.db.count(source.name)
+    if sum(counts[i] for i in partitions) <= MANY:
+        return None
+
+    def of_partition(i: int) -> Made | None:
+        return grouping.of_columns(lambda: _columns(source, i, where)[1])
+
+    every: Any = in_threads if all(of_rows(p, source.names) for p in where) else map
+    try:
+        return grouping.together(list(every(of_partition, partitions)))
+    except Unfit:
+        return None
 
 
 def chosen(source: PartCols, where: list[Phrase]) -> tuple[list[int], list[Phrase]]:

@@ -14,7 +14,6 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.lang.compiler.aggregate_calls import AGGREGATES
-from kshell.lang.qsql.by_pieces import by_pieces
 from kshell.lang.tables.columns import Array, Columns, GroupColumns, Groups, OnDisk, sized
 from kshell.lang.tables.tables import flat, key_names, rekey, sorted_attr
 from kshell.parse import tree as N
@@ -269,15 +268,29 @@ def _select_dict(src: Source, c: Columns, cols: Named) -> Value:
 
 
 def _select_by(src: Source, c: Columns, by: Named, cols: Named) -> Dict:
-    found = by_pieces(c, by, cols)
-    if found is not None:
-        keys, values = found[0], Table([str(name) for name, _ in cols], found[1])
-    else:
-        keys, groups = group_by(c, by)
-        values = _values_by(src, c, groups, by, cols)
+    keys, groups = group_by(c, by)
+    return _keyed(by, keys, _values_by(src, c, groups, by, cols))
+
+
+def _keyed(by: Named, keys: list[ListValue], values: Table) -> Dict:
     if len(keys) == 1:
         keys = [sorted_attr(keys[0])]
     return Dict(Table([str(name) for name, _ in by], keys), values)
+
+
+def of_groups(
+    is_exec: bool,
+    by: Named,
+    cols: Named,
+    found: tuple[list[ListValue], list[ListValue]],
+    limit: Limit,
+) -> Value:
+    """The result of a grouped query, from its columns of keys and of values."""
+    keys, columns = found
+    values = Table([str(name) for name, _ in cols], columns)
+    if not is_exec:
+        return _cut(_keyed(by, keys, values), limit)
+    return mkdict(_exec_keys(by, keys), columns[0] if cols[0][0] is None else values)
 
 
 def _values_by(src: Source, c: Columns, g: Groups, by: Named, cols: Named) -> Table:
@@ -328,9 +341,11 @@ def _distinct(x: Value) -> Value:
 
 def _exec_by(src: Source, c: Columns, by: Named, cols: Named) -> Value:
     columns, groups = group_by(c, by)
-    keys: ListValue = columns[0]
-    if by[0][0] is not None:
-        keys = Table([str(name) for name, _ in by], columns)
+    keys = _exec_keys(by, columns)
     if cols and cols[0][0] is None:
         return mkdict(keys, per_group(cols[0][1], c, groups, GroupColumns(c, groups)))
     return mkdict(keys, _values_by(src, c, groups, by, cols))
+
+
+def _exec_keys(by: Named, columns: list[ListValue]) -> ListValue:
+    return columns[0] if by[0][0] is None else Table([str(name) for name, _ in by], columns)

@@ -16,7 +16,7 @@ from kshell.lang.compiler.code_objects import build, caller_locals
 from kshell.lang.compiler.compile import Compiler, check_stores, compile_lambda
 from kshell.lang.compiler.expr import K_UNARY, E
 from kshell.lang.compiler.literal import value_of
-from kshell.lang.compiler.tree_queries import column_names, group_clash, inferred_name, walk
+from kshell.lang.compiler.tree_queries import Const, column_names, group_clash, inferred_name, walk
 from kshell.lang.qsql import functional
 from kshell.lang.qsql.select import Phrase
 from kshell.parse import parse_text
@@ -231,16 +231,6 @@ def _select_value(node: N.Select) -> Value:
 
 
 # ------------------------------------------------------------------ value to node
-
-
-class Const(N.Node):
-    """A constant in a tree made from a value."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Value) -> None:
-        super().__init__(0, 0)
-        self.value = value
 
 
 def node_of(x: Value) -> N.Node:

@@ -144,23 +144,47 @@ def part(x: ListValue, start: int, end: int) -> ListValue:
 class Groups:
     """Rows grouped by the values of key columns; groups are in ascending order of their keys.
 
-    ids: the group of each row; first: the first row of each group; k groups of n rows.
+    ids: the group of each row; k groups of n rows.
     """
 
-    __slots__ = ("_counts", "_ends", "_order", "first", "ids", "k", "n")
+    __slots__ = ("_counts", "_ends", "_first", "_order", "ids", "k", "n")
+    _first: Array | None
 
     def __init__(self, keys: list[ListValue], n: int, ascending: bool = True) -> None:
         self.n = n
         self._order: Array | None = None
         self._ends: Array | None = None
         if not n or not keys:
-            self.first, self.ids = np.arange(min(n, 1)), np.zeros(n, np.int64)
-            self._counts = np.full(len(self.first), n)
+            self._first, self.ids = np.arange(min(n, 1)), np.zeros(n, np.int64)
+            self._counts = np.full(len(self._first), n)
         else:
             order_of = partial(_order_of_keys, keys) if ascending else None
             found = codes(keys[0]) if len(keys) == 1 else row_codes(keys)
-            self.first, self.ids, self._counts = group_counted(found, order_of)
-        self.k = len(self.first)
+            self._first, self.ids, self._counts = group_counted(found, order_of)
+        self.k = len(self._counts)
+
+    @classmethod
+    def of_slots(cls, slots: Array, size: int) -> tuple[Groups, Array]:
+        """The groups of rows that each have a slot of so many, in the order of the slots; and the slots that have
+        rows."""
+        groups = cls.__new__(cls)
+        groups.n, groups._first, groups._order, groups._ends = len(slots), None, None, None
+        counts = np.bincount(slots, minlength=size)
+        used = np.flatnonzero(counts)
+        if len(used) < size:
+            table = np.empty(size, np.int64)
+            table[used] = np.arange(len(used))
+            slots, counts = table[slots], counts[used]
+        groups.ids, groups._counts, groups.k = slots, counts, len(used)
+        return groups, used
+
+    @property
+    def first(self) -> Array:
+        """The first row of each group."""
+        if self._first is None:
+            self._first = np.empty(self.k, np.int64)
+            self._first[self.ids[::-1]] = np.arange(self.n - 1, -1, -1)  # the last write wins
+        return self._first
 
     @property
     def counts(self) -> Array:

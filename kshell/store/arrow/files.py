@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from kshell.errors import QError, first_line, message_of
+from kshell.errors import QError
 from kshell.store import parted, splay
 from kshell.store.arrow.bounds import Bounds, may_meet, of_groups
+from kshell.store.arrow.conversion import PieceCols, is_words, reading, table_of
 from kshell.store.arrow.words import Words
 from kshell.store.splay import Condition, Result
 from kshell.store.threads import in_threads
 from kshell.values.base import types as T
-from kshell.values.base.core import ListValue, Table, Value, Vec
-from kshell.values.base.functions import FROM_ARROW
+from kshell.values.base.core import ListValue, Table, Value
 from kshell.values.items.pick import take_at
 from kshell.values.session.restrict import check_read, lifted
 
@@ -32,7 +32,6 @@ FORMATS = {
     ".arrow": "ipc",
     ".feather": "feather",
 }  # and what Arrow calls them
-TEXTS = ("string", "large_string")
 BATCH = 1 << 20  # rows that Arrow reads together: the words of a row group are made anew for each
 
 
@@ -81,11 +80,18 @@ class ArrowCols(splay.LazyCols):
             return found
 
     def in_pieces(
-        self, names: Sequence[str], work: Callable[[Table], Result]
+        self,
+        names: Sequence[str],
+        work: Callable[[Table], Result],
+        conditions: Sequence[Condition] = (),
     ) -> list[Result] | None:
         if all(self.read(self.names.index(name)) is not None for name in names):
             return None
         parts, ends = self._groups
+        may = self._may(conditions)
+        if may is not None:
+            ends = np.cumsum(np.diff(ends, prepend=0)[may])
+            parts = [parts[i] for i in np.flatnonzero(may).tolist()]
         number = (ends - 1) // BATCH  # of the piece that a row group is in, by its last row
         first = np.flatnonzero(np.diff(number, prepend=-1)).tolist()
         if len(first) < 2:
@@ -93,8 +99,8 @@ class ArrowCols(splay.LazyCols):
         pieces = [parts[i:j] for i, j in pairwise([*first, len(parts)])]
 
         def of_piece(piece: list[Any]) -> Result:
-            read = partial(_read_together, piece, self._dataset.schema)
-            return work(table_of(self.path, read, self._words, True, columns=list(names)))
+            found = reading(self.path, _read_together, piece, self._dataset.schema, list(names))
+            return work(Table(list(names), PieceCols(found, self.path, self._words)))
 
         with lifted():
             return in_threads(of_piece, pieces)
@@ -106,19 +112,25 @@ class ArrowCols(splay.LazyCols):
         return int(self._dataset.count_rows()) if read is None else len(read)
 
     def candidates(self, conditions: Sequence[Condition]) -> np.ndarray | None:
+        may = self._may(conditions)
+        return (
+            None
+            if may is None
+            else np.flatnonzero(np.repeat(may, np.diff(self._groups[1], prepend=0)))
+        )
+
+    def _may(self, conditions: Sequence[Condition]) -> np.ndarray | None:
+        """Which row groups may have rows that meet all conditions; None for all."""
         wanted = [c for c in conditions if self.read(self.names.index(c.name)) is None]
         if not wanted:
             return None
-        groups, ends = self._groups
-        may = np.ones(len(groups), bool)
+        may = np.ones(len(self._groups[0]), bool)
         for condition in wanted:
             with lifted():
                 types, bounds = reading(self.path, self._bounds, condition.name)
             if condition.type in types:
                 may &= [b is None or may_meet(condition, b) for b in bounds]
-        if may.all():
-            return None
-        return np.flatnonzero(np.repeat(may, np.diff(ends, prepend=0)))
+        return None if may.all() else may
 
     def _bounds(self, name: str) -> tuple[frozenset[str], list[Bounds | None]]:
         if name not in self._known:
@@ -229,6 +241,10 @@ class Folders(parted.Database):
         )
         return Table(list(names), ArrowCols(list(names), self.folder(i), whole))
 
+    def empty(self, name: str) -> Table:
+        names = self.tables[name]
+        return table_of(self.root, lambda: self.schema.empty_table().select(names))
+
 
 def folders_of(path: str) -> Folders | None:
     """A folder of Parquet as a partitioned database, if it is one."""
@@ -307,11 +323,6 @@ def _few_words(dataset: Any, texts: Sequence[str]) -> list[str]:
 _PLACE = 4  # bytes of a text from which on it is not stored as a place
 
 
-def is_words(kind: Any) -> bool:
-    """Is a type of Arrow that of texts, each by itself or as a place in a list?"""
-    return str(kind.value_type if hasattr(kind, "index_type") else kind) in TEXTS
-
-
 def arrow(path: str) -> Any:
     try:
         return importlib.import_module("pyarrow.dataset")
@@ -320,81 +331,3 @@ def arrow(path: str) -> Any:
         raise QError(
             f"{path}: pyarrow is needed to read {kind or 'it'}", hint="pip install kshell[frames]"
         ) from None
-
-
-def table_of(
-    where: str,
-    read: Callable[..., Any],
-    words: dict[str, Words] | None = None,
-    views: bool = False,
-    **named: Any,
-) -> Table:
-    """A table of Arrow as one of q. `words` are those that have been seen, by column. With `views`, numbers may stay
-    where they are, to be read only."""
-
-    def made() -> tuple[list[str], Any, dict[str, Vec]]:
-        table = read(**named)
-        simple = _simple(table, {} if words is None else words, views)
-        return table.column_names, _of_one_list(table.drop_columns(list(simple))), simple
-
-    names, table, simple = reading(where, made)
-    others: Value = FROM_ARROW.fn(table) if len(table.column_names) else Table([], [])
-    if others.__class__ is not Table:
-        raise QError(f"{where}: a column cannot be one of q")
-    if not simple:
-        return others
-    return Table(names, [simple[n] if n in simple else others.col(n) for n in names])
-
-
-def _simple(table: Any, words: dict[str, Words], views: bool) -> dict[str, Vec]:
-    """The columns of texts that are symbols, but for very long ones, and the views. A table with a note says itself
-    what its columns are."""
-    found: dict[str, Vec] = {}
-    if table.schema.metadata is not None and b"kshell" in table.schema.metadata:
-        return found
-    for name, kind in zip(table.schema.names, table.schema.types, strict=True):
-        if table.schema.names.count(name) > 1:
-            continue
-        column, kind = table.column(name), str(kind)
-        if is_words(column.type):
-            known = words.setdefault(name, Words())
-            codes = _codes(known, column) if kind not in TEXTS else known.symbols(column.chunks)
-            if codes is not None:
-                found[name] = Vec(T.S, codes)
-        elif views and kind in _ALIKE and column.num_chunks == 1 and not column.null_count:
-            found[name] = Vec(_ALIKE[kind], column.chunk(0).to_numpy())
-    return found
-
-
-def _codes(words: Words, column: Any) -> np.ndarray | None:
-    """The symbols of places in lists of words, of which each chunk may have its own."""
-    if column.null_count:
-        return None
-    found = []
-    for chunk in column.chunks:
-        known = words.symbols([chunk.dictionary])
-        if known is None:
-            return None
-        found.append(known[chunk.indices.to_numpy()])
-    return found[0] if len(found) == 1 else np.concatenate([np.zeros(0, np.int32), *found])
-
-
-# numbers that q stores as Arrow does
-_ALIKE = {"int16": T.H, "int32": T.I, "int64": T.J, "float": T.E, "double": T.F}
-
-
-def _of_one_list(table: Any) -> Any:
-    """The same, with one list of words for each column that has such: row groups have their own, with mostly the
-    same."""
-    has_words = any(hasattr(kind, "index_type") for kind in table.schema.types)
-    return table.unify_dictionaries().combine_chunks() if has_words else table
-
-
-def reading(where: str, f: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    """What Arrow reads; its exceptions name the file, and the row group."""
-    problem = ""
-    try:
-        return f(*args, **named)
-    except Exception as exc:  # of any kind, for what stands in a damaged file
-        problem = first_line(message_of(exc))
-    raise QError(f"{where}: {problem}")

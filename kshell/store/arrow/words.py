@@ -50,26 +50,28 @@ class Words:
 
     def _found(self, texts: Texts, first: int, numbers: list[Array], hashes: Array) -> Array:
         """The codes of the texts from the first of these on that have such numbers."""
-        words = np.empty(len(hashes), np.int32)
+        words = np.empty(len(hashes), np.intp)
         rows: Array | slice = slice(None)  # those that have not been found yet
         tries = 0
         while True:
             slots = self._place(hashes[rows], tries)
-            at = self._slots[slots]
+            at = self._slots.take(slots).astype(np.intp)
             new = np.flatnonzero(at == _NONE)
             if len(new):
                 places = new if isinstance(rows, slice) else rows[new]
                 if self._add(slots[new], places, texts, first, numbers, hashes):
                     tries = 0  # all places are others now
                     continue
-                at = self._slots[slots]
+                at = self._slots.take(slots).astype(np.intp)
             words[rows] = at
             # lengths too, so that any more bytes are none
             pairs = zip(self._numbers, numbers, strict=False)
-            same = np.logical_and.reduce([known[at] == column[rows] for known, column in pairs])
+            same = np.logical_and.reduce(
+                [known.take(at) == column[rows] for known, column in pairs]
+            )
             left = np.flatnonzero(~same)
             if not len(left):
-                return self._codes[words]
+                return self._codes.take(words)
             rows = left if isinstance(rows, slice) else rows[left]
             tries += 1
 

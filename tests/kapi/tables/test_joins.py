@@ -156,12 +156,9 @@ def test_queries_have_the_rows_and_columns_that_q_gives(s: Session, text: str) -
     assert s.run("(asc read[])~asc expected")
 
 
-@pytest.mark.extra
-@pytest.mark.parametrize("name", QUERIES)
-def test_folders_of_parquet_in_one_folder_are_such_a_database(s: Session, name: str) -> None:
-    """Also where one of them has no rows of a date."""
+def written(s: Session, path: str) -> None:
+    """The tables of a session as folders of Parquet by date."""
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    s.run("quote:delete from quote where date=d 1;{(`$\":db/\",string[d 1],\"/quote/\")set .Q.en[`:db]0#delete date from quote}[]")
     types = {"d": pa.date32(), "t": pa.time32("ms")}
     for table in ("trade", "quote"):
         found, columns = s.run(table), {}
@@ -174,7 +171,15 @@ def test_folders_of_parquet_in_one_folder_are_such_a_database(s: Session, name: 
                 columns[column] = pa.array(values.a.astype("i4") + days).cast(types[column[0]])
             else:
                 columns[column] = pa.array(values.a)
-        pq.write_to_dataset(pa.table(columns), f"market/{table}", partition_cols=["date"])
+        pq.write_to_dataset(pa.table(columns), path.format(table), partition_cols=["date"])
+
+
+@pytest.mark.extra
+@pytest.mark.parametrize("name", QUERIES)
+def test_folders_of_parquet_in_one_folder_are_such_a_database(s: Session, name: str) -> None:
+    """Also where one of them has no rows of a date."""
+    s.run("quote:delete from quote where date=d 1;{(`$\":db/\",string[d 1],\"/quote/\")set .Q.en[`:db]0#delete date from quote}[]")
+    written(s, "market/{}")
     text = QUERIES[name][0]
     rows = []
     for path in ("db", "market"):
@@ -186,3 +191,87 @@ def test_folders_of_parquet_in_one_folder_are_such_a_database(s: Session, name: 
     assert s.run("a~b") is True
     with pytest.raises(QError, match="a query names a table of the database market, which has quote, trade"):
         s.run("train(m;`:market;\"select from orders\")")
+
+
+APART = {name: texts for name, texts in QUERIES.items() if name != "the other table first"} | {
+    "a lookup of a day": ("(select from trade)lj select bid:last bid,ask:last ask by sym from quote",
+                          "(select from trade where date=d)lj select bid:last bid,ask:last ask by sym from quote where date=d"),
+}
+
+
+@pytest.mark.extra
+@pytest.mark.parametrize("given", ("`:x/trade`:y/z/quote", "trade", "`:x/trade"))
+@pytest.mark.parametrize("name", APART)
+def test_folders_at_two_paths_are_cut_to_the_same_date(s: Session, name: str, given: str) -> None:
+    """Both by their paths, both opened in the session, or one of them; of a table that has a date more, too."""
+    text, by_date = APART[name]
+    s.run("quote:quote,update date:2024.02.01 from 5#quote;quote:delete from quote where date=d 1")
+    s.run(f"expected:{BY_DATE % by_date};expected:expected where not any each null expected")
+    written(s, "x/{}")
+    Path("y/z").mkdir(parents=True)
+    Path("x/quote").rename("y/z/quote")
+    s.run("delete trade,quote from`.")
+    if given != "`:x/trade`:y/z/quote":
+        s.run("quote:get`:y/z/quote")
+    if given == "trade":
+        s.run("trade:get`:x/trade")
+    s.run(f'train(m;{given};"{text}";`x`y`nulls!(`bid`ask`size;`price;`drop))')
+    assert s.run("(count[expected]>0)&(asc read[])~asc expected"), s.run("(count got;count expected)")
+
+
+@pytest.mark.extra
+def test_a_whole_table_stands_beside_each_part(s: Session) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table({"sym": ["u", "v", "w"], "lot": [1.0, 2.0, 4.0]}), "lots.parquet")
+    s.run("`:s/lots/ set([]lot:1 2 4f);written:([]k:til 500;sym:500?`u`v`w;price:500?1f)")
+    rows = s.run("written")
+    assert rows.__class__ is Table
+    columns = [pa.array([sym_at(c).s for c in x.a.tolist()]) if n == "sym" else pa.array(x.a) for n, x in zip(rows.names, rows.cols, strict=True)]
+    pq.write_table(pa.table(columns, names=rows.names), "t.parquet", row_group_size=60)
+    s.run("q:module enlist(`linear;2;1);m:model(q;loss`mse;opt(`sgd;q));got:()")
+    s.run("train(m;`batchsize`transform;(64;{got,:(tensor first x),'tensor last x;x}))")
+    s.run('lots:([sym:`u`v`w]lot:1 2 4f);expected:"e"$flip value flip select k,lot,price from written lj lots;delete lots from`.')
+    s.run("o:`x`y!(`k`lot;`price)")
+    s.run('train(m;`:t.parquet`:lots.parquet;"select k,lot,price from t lj`sym xkey lots";o)')
+    assert s.run("read[]~expected") is True
+    s.run('train(m;`:t.parquet`:s/lots;"select k,lot:lots[`lot]`u`v`w?sym,price from t";o)')
+    s.run("snapshot`:kept")
+    assert s.run("count read[]") == 500
+    s.run('train(m;`:t.parquet`:lots.parquet;"select k:avg k,lot:count i,price:avg price by l:lot from t lj`sym xkey lots";o)')
+    assert s.run("(asc read[][;1])~asc\"e\"$value exec count i by sym from written") is True
+    other = Session()
+    other.run("resume`:kept;got:();train(m;`transform;{got,:(tensor first x),'tensor last x;x});run m")
+    assert other.run("count got") == 500
+
+
+def test_splayed_tables_at_two_paths(s: Session) -> None:
+    s.run("t:([]k:til 300;b:300?5;price:300?1f);lot:([]b:til 5;f:5?1f);`:x/t/ set t;`:y/lot/ set lot")
+    s.run('q:module enlist(`linear;2;1);m:model(q;loss`mse;opt(`sgd;q));got:();train(m;`transform;{got,:(tensor first x),\'tensor last x;x})')
+    s.run('expected:"e"$flip value flip select k,f,price from t lj`b xkey lot;delete lot from`.')
+    s.run('train(m;`:x/t`:y/lot;"select k,f,price from t lj`b xkey lot")')
+    assert s.run("read[]~expected") is True
+    s.run('train(m;`skip;"k<>7")')
+    assert s.run("read[]~enlist expected 7") is True
+    for given, error in (("`:x/t`:y/other", "y/other: a path beside the first is that of Parquet, Arrow or a splayed table"),
+                         ("`:x/none`:y/lot", "no table at x/none"), ("`:x/t`lot", "expecting 3rd argument of values")):
+        with pytest.raises(QError, match=error):
+            s.run(f'train(m;{given};"select k,f,price from t lj`b xkey lot";opts)')
+
+
+@pytest.mark.extra
+def test_wrong_tables_beside(s: Session) -> None:
+    written(s, "x/{}")
+    Path("x/quote").rename("quote")
+    s.run("delete trade,quote from`.")
+    text = QUERIES["aj"][0]
+    with pytest.raises(QError, match=r'there is no table quote beside x/trade .given "aj') as e:
+        s.run(f'train(m;`:x/trade;"{text}";opts)')
+    assert e.value.hint == "open it before, quote:get`:path, or name the paths of both, train(m;`:path`:quote;..)"
+    with pytest.raises(QError, match="nowhere/quote: a path beside the first is that of Parquet, Arrow or a splayed table"):
+        s.run(f'train(m;`:x/trade`:nowhere/quote;"{text}";opts)')
+    with pytest.raises(QError, match="there is no table quote beside"):
+        s.run(f'train(m;`:x/trade`:x/trade;"{text}";opts)')
+    with pytest.raises(QError, match="train: expected a query of trade, the table of the first path, given of quote"):
+        s.run('train(m;`:x/trade`:quote;"select from quote";opts)')
+    with pytest.raises(QError, match="no table at nowhere"):
+        s.run(f'train(m;`:nowhere`:quote;"{text}";opts)')

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kshell.errors import QError
-from kshell.kapi.tables import parts
+from kshell.kapi.tables import array_files, parts
 from kshell.session import Session
 
 BEGIN = """q:module enlist(`linear;1;1);m:model(q;loss`mse;opt(`sgd;q;0.));got:();
@@ -182,6 +184,30 @@ def test_conditions_that_look_at_other_rows() -> None:
         s.run(f'train(m;`skip;"{condition}")')
         assert s.run("first exec rows from train(m;`skip)") == len(bad), condition
         assert taken(s) == without(taken(whole), bad), condition
+
+
+@pytest.mark.parametrize("kind", ("in memory", "splayed", "arrays"))
+@pytest.mark.parametrize(("condition", "bad"), {
+    "b=3": {i for i in range(300) if i % 7 == 3}, "i in 5 16 250": {5, 16, 250}, "a>100,i within 90 110": {*range(101, 111)},
+    "(i=299)|b>6": {299}, "id<>i": set(),
+}.items())
+def test_a_condition_of_single_rows_is_looked_at_part_by_part(kind: str, condition: str, bad: set[int]) -> None:
+    """Of the columns that it names."""
+    whole, s, read = session(kind, True), session(kind, True), []
+
+    def not_whole(self: parts.Parts, names: Sequence[str]) -> None:
+        raise AssertionError("all rows were read")
+
+    with pytest.MonkeyPatch.context() as m:
+        for cls in (parts.Ranges, parts.Splayed, array_files.Arrays):
+            before = cls.read
+            m.setattr(cls, "whole", not_whole)
+            m.setattr(cls, "read", lambda self, i, names, before=before: read.append(set(names)) or before(self, i, names))
+        s.run(f'train(m;`skip;"{condition}")')
+    named = set(re.findall(r"\w+", condition)) & {"id", "a", "b"}
+    assert len(read) >= 19 and all(names == (named or {names.copy().pop()}) for names in read)
+    assert s.run("first exec rows from train(m;`skip)") == len(bad)
+    assert taken(s) == without(taken(whole), bad)
 
 
 def test_a_query_over_all_rows_has_conditions_on_its_own_columns() -> None:
