@@ -261,6 +261,22 @@ class Form:
     scheme: str
 
 
+class Turns:
+    """Memory for pieces of bytes, which take turns: one is written over when so many others were taken."""
+
+    def __init__(self, count: int) -> None:
+        self._memory = [bytearray() for _ in range(count)]
+        self._taken = 0
+
+    def take(self, size: int) -> memoryview:
+        """Memory for the next piece."""
+        place = self._taken % len(self._memory)
+        self._taken += 1
+        if len(self._memory[place]) < size:
+            self._memory[place] = bytearray(size)
+        return memoryview(self._memory[place])[:size]
+
+
 class Stored:
     """A tensor in a file: `dtype` is torch's name of the type, `scheme` how it is quantised, if it is, with what
     numbers (`options`)."""
@@ -293,14 +309,14 @@ class Stored:
         self.into(memoryview(out))
         return out
 
-    def pieces(self, most: int = PIECE, turns: int = 1) -> Iterator[memoryview]:
-        """The bytes of the contiguous tensor, at most so many at a time, in memory that is used again after so many
-        pieces."""
+    def pieces(self, most: int = PIECE, turns: Turns | None = None) -> Iterator[memoryview]:
+        """The bytes of the contiguous tensor, at most so many at a time, each in memory that is used again for the next
+        piece, or when it is its turn."""
         total, width = self.nbytes, WIDTHS[self.dtype]
         size = min(total, max(most // width, 1) * width)
-        outs = [memoryview(bytearray(size)) for _ in range(min(turns, -(-total // (size or 1))))]
-        for i, start in enumerate(range(0, total, size or 1)):
-            piece = outs[i % len(outs)][: min(size, total - start)]
+        turns = turns or Turns(1)
+        for start in range(0, total, size or 1):
+            piece = turns.take(min(size, total - start))
             self.into(piece, start)
             yield piece
 
@@ -374,7 +390,7 @@ class Strided(Stored):
         if self.foreign:
             turn(out, self.dtype)
 
-    def pieces(self, most: int = PIECE, turns: int = 1) -> Iterator[memoryview]:
+    def pieces(self, most: int = PIECE, turns: Turns | None = None) -> Iterator[memoryview]:
         """As for all kinds; if they are all of its memory, the checksum is verified after the last one."""
         memory = self.memory
         is_all = memory.length == self.nbytes and self.is_contiguous and not self.foreign

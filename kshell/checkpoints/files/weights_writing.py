@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import BinaryIO, NamedTuple
 
 from kshell.checkpoints.base.copying import FileRun, run_of_tensor
-from kshell.checkpoints.base.stored import Composite, Stored
+from kshell.checkpoints.base.stored import Composite, Stored, Turns
 from kshell.checkpoints.files import safetensors
 from kshell.checkpoints.files.weights import Packed, index_digest
 from kshell.errors import CallError, QError
@@ -99,6 +99,7 @@ class File:
         that a file has as they are to be are copied from it, neighbours at once."""
         work = Task("saving", self.size)
         waiting: FileRun | None = None
+        turns = Turns(_TURNS)
         with _Behind(f) as behind:
 
             def copy(run: FileRun | None) -> None:
@@ -116,7 +117,7 @@ class File:
                     copy(waiting)
                 waiting = both or run
                 behind.begin(run.crc if run is not None else 0)
-                for piece in tensor.pieces(_PIECE, _TURNS) if run is None else ():
+                for piece in tensor.pieces(_PIECE, turns) if run is None else ():
                     if PENDING:
                         give_up()
                     behind.write(piece)

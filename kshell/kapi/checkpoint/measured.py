@@ -23,7 +23,7 @@ from kshell.checkpoints.trees.leaves import tensors_of
 from kshell.checkpoints.trees.opening import Opened
 from kshell.kapi.base.convert import dtype_symbol
 from kshell.kapi.base.lazy_torch import torch
-from kshell.kapi.checkpoint.stored_tensors import read_tensor, windows
+from kshell.kapi.checkpoint.stored_tensors import Windows, read_tensor, windows
 from kshell.kapi.math.statistics import norm_and_bad
 from kshell.store.splay import LazyCols
 from kshell.values.base import types as T
@@ -38,10 +38,13 @@ _SUMS, _RANGE, _DIGEST = ("norm", "bad"), ("lo", "hi", "mean", "sparsity"), ("di
 MEASURED = (*_SUMS, *_RANGE, *_DIGEST)
 _ITEMS = 1 << 20  # of which sums are made
 _PIECE = 1 << 22  # bytes of which a digest is made
-_ROW, _LEAST = 512, 1e-14  # items of a row, and the least of its norm
+_ROW = 512  # items whose squares are added in single precision
+_LEAST = (
+    1e-12  # the mean square of rows beside which squares that single precision loses are nothing
+)
 
 
-def _pieces(tensor: Stored) -> Any:
+def _pieces(tensor: Stored, maps: Windows) -> Any:
     """A tensor's numbers, flat and a piece at a time."""
     if isinstance(tensor, Composite) or tensor.live is not None:
         whole = read_tensor(tensor).detach()
@@ -49,7 +52,7 @@ def _pieces(tensor: Stored) -> Any:
         whole = whole if whole.layout is torch.strided else whole.to_dense()
         yield whole.reshape(-1)
         return
-    for window in windows(tensor):
+    for window in windows(tensor, maps):
         for piece in window.split(_ITEMS):
             if PENDING:
                 give_up()
@@ -69,12 +72,12 @@ def _is_counted(tensor: Stored) -> bool:
     return not is_meta and not tensor.dtype.startswith(("bits", "float4_", "float6_"))
 
 
-def sums(tensor: Stored) -> tuple[float, int]:
+def sums(tensor: Stored, maps: Windows) -> tuple[float, int]:
     """The norm of a tensor, and the number of its values that are not finite; null if it has no numbers."""
     if not _is_counted(tensor):
         return math.nan, NULL_J.v
     total, bad = 0.0, 0
-    for piece in _pieces(tensor):
+    for piece in _pieces(tensor, maps):
         real = _real(piece)
         squares = _squares(real)
         if not math.isfinite(squares):
@@ -90,20 +93,20 @@ def _squares(real: Any) -> float:
         count = real.numel() - real.numel() % _ROW
         rows = real[:count].reshape(-1, _ROW)
         wide = {} if real.dtype == torch.float32 else {"dtype": torch.float32}
-        norms = torch.linalg.vector_norm(rows, dim=1, **wide).numpy()
-        if count and norms.min() > _LEAST and norms.max() < math.inf:  # and none is nan
-            total = float(np.square(norms, dtype=np.float64).sum())
+        norms = torch.linalg.vector_norm(rows, dim=1, **wide).double()
+        total = float(torch.dot(norms, norms))
+        if math.isfinite(total) and total > _LEAST * len(norms):
             rest = real[count:]
             return total + float(rest.double().square().sum()) if len(rest) else total
     return float(real.double().square().sum())
 
 
-def extent(tensor: Stored) -> tuple[float, float, float, float]:
+def extent(tensor: Stored, maps: Windows) -> tuple[float, float, float, float]:
     """The lowest and highest finite value of a tensor, their mean, and the share of zeros; nan if there are none."""
     if not _is_counted(tensor):
         return math.nan, math.nan, math.nan, math.nan
     low, high, total, finite, zeros, count = math.inf, -math.inf, 0.0, 0, 0, 0
-    for piece in _pieces(tensor):
+    for piece in _pieces(tensor, maps):
         real = _real(piece)
         count += real.numel()
         zeros += int((real == 0).sum())
@@ -122,7 +125,7 @@ def extent(tensor: Stored) -> tuple[float, float, float, float]:
     )
 
 
-def digest(tensor: Stored) -> tuple[str]:
+def digest(tensor: Stored, _: Windows) -> tuple[str]:
     """The SHA-256 of a tensor's bytes in the order of its items."""
     made = hashlib.sha256()
     if isinstance(tensor, Composite):
@@ -136,7 +139,7 @@ def digest(tensor: Stored) -> tuple[str]:
     return (made.hexdigest(),)
 
 
-_PASSES: tuple[tuple[tuple[str, ...], Callable[[Stored], Sequence[Any]]], ...] = (
+_PASSES: tuple[tuple[tuple[str, ...], Callable[[Stored, Windows], Sequence[Any]]], ...] = (
     (_SUMS, sums), (_RANGE, extent), (_DIGEST, digest),
 )  # fmt: skip
 
@@ -179,8 +182,9 @@ class MeasuredCols(LazyCols):
         names, work = next((names, work) for names, work in _PASSES if name in names)
         missing = [row for row in rows if (row, name) not in self._known]
         task = Task("reading", sum(self._nbytes[row] for row in missing))
+        maps = Windows()
         for row in missing:
-            for column, value in zip(names, work(self._tensors[row]), strict=True):
+            for column, value in zip(names, work(self._tensors[row], maps), strict=True):
                 self._known[row, column] = value
             task.add(self._nbytes[row])
         return column_of(name, [self._known[row, name] for row in rows])
@@ -245,8 +249,9 @@ def norms_and_bad(tensors: Sequence[Stored]) -> list[Vec]:
         return norm_and_bad([tensor.live for tensor in tensors])
     task = Task("loading", sum(tensor.nbytes for tensor in tensors))
     rows: list[tuple[float, int]] = []
+    maps = Windows()
     for tensor in tensors:
-        rows.append(sums(tensor))
+        rows.append(sums(tensor, maps))
         task.add(tensor.nbytes)
     bad = np.array([bad for _, bad in rows], np.int64)
     return [floats([norm for norm, _ in rows]), Vec(T.J, bad)]

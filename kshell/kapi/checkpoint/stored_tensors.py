@@ -18,6 +18,7 @@ from kshell.checkpoints.base.stored import (
     PIECE,
     WIDTHS,
     Composite,
+    File,
     Flipped,
     Memory,
     Run,
@@ -56,16 +57,19 @@ _QUANTIZED = {"qint8": "int8", "quint8": "uint8", "qint32": "int32"}
 # ------------------------------------------------------------------ memory
 
 
-def _mapped(memory: Memory, at: int = 0, count: int = -1) -> Any:
-    """A private map of some memory of a file, or of some bytes of it, as a buffer; None if the system makes none."""
+def _mapped(memory: Memory) -> Any:
+    """A private map of some memory of a file as a buffer; None if the system makes none."""
     memory.file.check()
-    count = memory.length if count < 0 else count
-    start = memory.file.start + memory.offset + at
+    return _map(memory.file, memory.file.start + memory.offset, memory.length)
+
+
+def _map(file: File, start: int, count: int) -> Any:
+    """A private map of bytes of a file, counted from its very begin; None if the system makes none."""
     first = start - start % mmap.ALLOCATIONGRANULARITY
     length = start + count - first
     # Python's own mmap would hold a descriptor for each
     rights = mmap.PROT_READ | mmap.PROT_WRITE
-    address = _LIBC.mmap(None, length, rights, mmap.MAP_PRIVATE, memory.file.descriptor, first)
+    address = _LIBC.mmap(None, length, rights, mmap.MAP_PRIVATE, file.descriptor, first)
     if address == _FAILED:
         return None
     buffer = (ctypes.c_uint8 * count).from_address(address + start - first)
@@ -73,7 +77,29 @@ def _mapped(memory: Memory, at: int = 0, count: int = -1) -> Any:
     return buffer
 
 
-def windows(stored: Stored) -> Iterator[Any]:
+class Windows:
+    """Maps of files to look at numbers, one at a time: of tensors that stand one after the other it has many."""
+
+    def __init__(self) -> None:
+        self._file: File | None = None
+        self._start, self._buffer = 0, (ctypes.c_uint8 * 0)()
+
+    def of(self, memory: Memory, at: int, count: int) -> Any:
+        """Some bytes of memory, which nobody may write, as a buffer; None if the system makes no map."""
+        file = memory.file
+        file.check()
+        start = file.start + memory.offset + at
+        inside = start - self._start
+        if file is not self._file or not 0 <= inside <= len(self._buffer) - count:
+            rest = file.start + file.size - start
+            buffer = _map(file, start, max(count, min(_WINDOW, rest)))
+            if buffer is None:
+                return None
+            self._file, self._start, self._buffer, inside = file, start, buffer, 0
+        return (ctypes.c_uint8 * count).from_buffer(self._buffer, inside)
+
+
+def windows(stored: Stored, maps: Windows) -> Iterator[Any]:
     """The numbers of a tensor, flat, some after the other: maps of parts of the file, if it is as it is in memory."""
     if not isinstance(stored, Strided) or not _is_window(stored, stored.memory):
         for piece in stored.pieces(_PIECE):
@@ -82,7 +108,7 @@ def windows(stored: Stored) -> Iterator[Any]:
     memory: Any = stored.memory
     for at in range(0, memory.length, _WINDOW):
         count = min(_WINDOW, memory.length - at)
-        buffer = _mapped(memory, at, count)
+        buffer = maps.of(memory, at, count)
         if buffer is None:
             buffer = bytearray(count)
             memory.into(memoryview(buffer), at)
