@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Callable
 from typing import NoReturn
 
@@ -13,6 +12,8 @@ from kshell import families, registry
 def load_kapi() -> None:
     """Register the functions and types of the k-api and of kshell's families of optimizers: only each family's module
     `api`, because the others import torch."""
+    import pkgutil
+
     registry.load_package("kshell.kapi")
     for family in pkgutil.iter_modules(families.__path__):
         importlib.import_module(f"{families.__name__}.{family.name}.api")

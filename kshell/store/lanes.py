@@ -9,11 +9,15 @@ reads it.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
-Bytes = NDArray[np.uint8]
-Places = NDArray[np.intp]
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Bytes = NDArray[np.uint8]
+    Places = NDArray[np.intp]
 
 _LANES = 1024  # segments that advance together
 _SHORTEST, _LONGEST = 2048, 4096  # bytes of a segment; the last one may be shorter

@@ -50,8 +50,6 @@ _FORM = 220  # approximate bytes of memory per value, besides the content of its
 _PIECE = 1 << 20  # items
 MAX_DEPTH = 200
 
-VIEW = registry.Hook()  # defines a view from its name and text: lang/session/views.py
-
 
 def _fixed(t: int) -> bool:
     return t in T.DTYPE and t not in (T.S, T.ENUM)

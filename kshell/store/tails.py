@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 from collections.abc import Iterator
 
@@ -103,6 +102,8 @@ def mend_lines(fd: int, path: str) -> None:
 
 
 def _is_json(line: bytes) -> bool:
+    import json
+
     try:
         json.loads(line)
     except ValueError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextvars
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -14,6 +13,8 @@ Result = TypeVar("Result")
 
 def in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """What some work gives for each item, in their order. The first exception ends it."""
+    from concurrent.futures import ThreadPoolExecutor
+
     several = min(len(items), os.cpu_count() or 1)
     if several < 2:
         return list(map(work, items))

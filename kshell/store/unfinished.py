@@ -16,7 +16,6 @@ import contextlib
 import errno
 import fcntl
 import itertools
-import json
 import os
 import re
 import time
@@ -235,6 +234,8 @@ def in_turn(folder: str, work: Callable[[Any], bool]) -> bool:
 @contextlib.contextmanager
 def turn(folder: str) -> Any:
     """The turn for in_turn; Busy if another process has it."""
+    import json
+
     path = os.path.join(folder, SAVE)
     try:
         fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -270,6 +271,8 @@ def turn(folder: str) -> Any:
 def _records(fd: int) -> tuple[int, list[Before]]:
     """The process that is appending and the previous states of the files, from a file that records them; none if that
     is incomplete, since nothing has then been appended."""
+    import json
+
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
         data = os.pread(fd, os.fstat(fd).st_size, 0)
         if data.endswith(b"\n"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from kshell.errors import QError, first_line, os_text
 from kshell.ipc.address import basic
@@ -59,6 +58,7 @@ def _opened(asked: Request) -> Any:
 
 def _opener() -> OpenerDirector:
     """An opener that follows redirects, of which those to another server do not get the password."""
+    from urllib.parse import urlsplit
     from urllib.request import HTTPRedirectHandler, build_opener
 
     class Redirects(HTTPRedirectHandler):

@@ -22,11 +22,11 @@ from kshell.kapi.checkpoint.to_records import Saver
 from kshell.store.archive import Archive, Member, write
 from kshell.store.atomic import sweep
 from kshell.store.costs import function_cost
-from kshell.store.snapshot import VIEW, Decoder, Encoder, Form, holds_python, is_value
+from kshell.store.snapshot import Decoder, Encoder, Form, holds_python, is_value
 from kshell.values.base.build import symdict
 from kshell.values.base.core import Dict, Value, Vec, sym_vec
 from kshell.values.base.functions import Handle
-from kshell.values.change.names import is_helper
+from kshell.values.change.names import NEW_VIEW, is_helper
 from kshell.values.session.context import running
 
 # session settings that a snapshot restores; threads, memory and ports belong to the process
@@ -298,7 +298,7 @@ class _Plan:
         }
         self.archive.room.need(sum(function_cost(value) for value in manifest["views"].values()))
         self.views = [
-            VIEW.fn(str(name), text)
+            NEW_VIEW.fn(str(name), text)
             for name, text in manifest["views"].items()
             if names is None or name in names
         ]

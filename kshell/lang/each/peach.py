@@ -8,10 +8,9 @@ import copy
 import ctypes
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from contextvars import copy_context
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +21,9 @@ from kshell.values.session import context
 from kshell.values.session.context import running
 from kshell.values.session.interrupts import HOLD
 from kshell.values.session.restrict import wall
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 # bytes of a thread's C stack, so that q calls can nest as deep as in the main thread
 STACK = 1 << 26
@@ -34,6 +36,8 @@ class Pool:
     __slots__ = ("executor", "rngs", "size")
 
     def __init__(self, size: int) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
         self.size = size
         self.executor = ThreadPoolExecutor(size, "peach")
         self.rngs = [np.random.default_rng(number + 1) for number in range(size)]
@@ -78,6 +82,8 @@ def wanted(n: int) -> int:
 
 def share(work: Callable[[Value], Value], items: Sequence[Value], threads: int) -> list[Value]:
     """Run work on each item, in threads. If several items fail, the first one's error is raised."""
+    from concurrent.futures import wait
+
     pool = _pool()
     deal = _Deal(work, items)
     before = threading.stack_size(STACK)
@@ -113,6 +119,8 @@ def _pool() -> Pool:
 
 def _stop(deal: _Deal, tasks: list[Future[None]]) -> None:
     """Interrupt the threads and wait for them; after a second interrupt, abandon those that do not stop."""
+    from concurrent.futures import wait
+
     raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
     try:
         while True:

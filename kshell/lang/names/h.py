@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from typing import Any, TypeVar
-from urllib.parse import unquote
 
 from kshell import registry
 from kshell.errors import QError
@@ -290,6 +289,12 @@ def links(s: str) -> str:
     return re.sub(r"http://[^\s<>\"]+", lambda m: element("a", m[0], f' href="{m[0]}"'), s)
 
 
+def _unescaped(x: Value) -> str:
+    from urllib.parse import unquote
+
+    return unquote(text_of(x), errors="surrogateescape")
+
+
 def _atom(x: Value) -> Value:
     if atom_t(x) in (0, T.S, T.C, T.G):
         raise QError("type")
@@ -369,7 +374,7 @@ _STRINGS: list[tuple[str, Callable[[Value], str], str, str, str]] = [
     ),
     (
         "uh",
-        lambda x: unquote(text_of(x), errors="surrogateescape"),
+        _unescaped,
         "URI text with escapes decoded.",
         '"a%20b"',
         '"a b"',

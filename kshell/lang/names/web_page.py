@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from urllib.parse import parse_qs
 
 from kshell import registry
 from kshell.errors import QError, as_qerror, first_line
@@ -70,6 +69,8 @@ def _served(text: str) -> bytes:
     if text.startswith("?"):
         return _page(_result(_unescaped(text[1:])))
     if text.startswith("ask?"):
+        from urllib.parse import parse_qs
+
         return _page(_result("".join(parse_qs(text[4:]).get("x", []))))
     asked = _FORMAT.match(text)
     return _formatted(asked[2], _unescaped(asked[3])) if asked else _file(_unescaped(text))

@@ -12,14 +12,13 @@ from kshell.lang.session.parse_tree import tree_value
 from kshell.parse import parse
 from kshell.parse import tree as N
 from kshell.registry import command, verb
-from kshell.store import snapshot
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, string
 from kshell.values.base.core import NIL, Dict, List, Value, Vec, sym_vec
 from kshell.values.base.describe import word_hint
 from kshell.values.base.functions import View
 from kshell.values.base.symbols import Sym
-from kshell.values.change.names import Names
+from kshell.values.change.names import NEW_VIEW, Names
 from kshell.values.session.context import running
 from kshell.values.session.interrupts import ASSIGNED, PENDING, brief, let_through
 
@@ -75,7 +74,7 @@ def from_text(name: str, text: str) -> Callable[[], Value]:
     return lambda: define(view, source, running().names)
 
 
-snapshot.VIEW.set(from_text)
+NEW_VIEW.set(from_text)
 
 
 def needed(nodes: object) -> Iterator[str]:

@@ -27,6 +27,7 @@ from kshell.values.session.interrupts import brief
 from kshell.values.session.restrict import forbid
 
 _HIDDEN = "__builtins__"
+NEW_VIEW = registry.Hook()  # defines a view from its name and text: lang/session/views.py
 UNDERSCORE = "the name of a variable has no leading underscore"
 # part(name, x): the year, minute.. of a temporal value, else an error: lang/session/helpers.py
 PART = registry.Hook()
