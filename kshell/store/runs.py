@@ -185,23 +185,30 @@ def flattened(x: List) -> Flat | None:
 
 
 def _of_few(items: Sequence[Value], qtype: int) -> Flat | None:
-    """As `flattened`, for a list that holds few vectors of one size again and again; else None."""
+    """As `flattened`, for a list that holds few vectors again and again; else None."""
     known = {id(item): item for item in items[:_LOOK]}
     arrays = {
         key: item.a
         for key, item in known.items()
         if item.__class__ is Vec and item.t == qtype and not item.attr
     }
-    sizes = {len(array) for array in arrays.values()}
-    if len(arrays) < len(known) or len(known) > _LOOK // 8 or len(sizes) > 1 or not min(sizes):
+    if len(arrays) < len(known) or len(known) > _LOOK // 8:
         return None
     order = np.array(sorted(known), np.uint64)
     ids = np.fromiter(map(id, items), np.uint64, len(items))
     which = np.minimum(order.searchsorted(ids), len(order) - 1)
     if (order[which] != ids).any():
         return None
-    rows = np.stack([arrays[key] for key in order.tolist()])
-    return Flat(qtype, rows[which].reshape(-1), np.arange(1, len(items) + 1) * sizes.pop())
+    few = [arrays[key] for key in order.tolist()]
+    sizes = np.array(list(map(len, few)))
+    if sizes[0] and (sizes == sizes[0]).all():
+        ends = np.arange(1, len(items) + 1) * sizes[0]
+        return Flat(qtype, np.stack(few)[which].reshape(-1), ends)
+    starts, counts = (np.cumsum(sizes) - sizes)[which], sizes[which]
+    ends = np.cumsum(counts)
+    places = np.repeat(starts - ends + counts, counts)
+    places += np.arange(len(places))
+    return Flat(qtype, np.concatenate(few).take(places), ends)
 
 
 def _even(flat: Flat, size: int) -> bytes:

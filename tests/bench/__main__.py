@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("startup", "prompt", "parse", "language", "items", "workloads", "vectors", "tables", "strings", "calls", "scaling", "memory",
+NAMES = ("startup", "prompt", "parse", "language", "items", "workloads", "vectors", "tables", "strings", "stored", "calls", "scaling", "memory",
          "snapshots", "checkpoints", "frames", "training", "table_data", "generation", "python_parts", "programs", "ranks", "port",
          "attach", "device")
 

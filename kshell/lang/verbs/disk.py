@@ -17,6 +17,7 @@ from kshell.lang.verbs.internal import packing
 from kshell.registry import LOAD_INTO, verb
 from kshell.store import appending, kdb, splay, unfinished
 from kshell.store.arrow import files as arrow_files
+from kshell.store.runs import flattened
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse
 from kshell.values.base.core import (
@@ -28,6 +29,7 @@ from kshell.values.base.core import (
     Value,
     Vec,
     atom_t,
+    flat_list,
     is_list,
     seq_items,
     sym_vec,
@@ -466,6 +468,9 @@ def _enumerate_column(c: ListValue, name: str) -> ListValue:
             return list_value(enumerate_value(name, c, True))
         finally:
             names.current = before
+    flat = flattened(c) if c.__class__ is List else None
+    if flat is not None:  # strings and the like: as they are stored
+        return flat_list(flat.t, flat.a, flat.ends)
     if _symbols(c):
         return List(
             [_enumerate_column(item, name) if has_items(item) else item for item in c.items]
