@@ -43,4 +43,4 @@ def install() -> None:
     if any(found[1] is _MUTED for found in warnings.filters):
         return
     warnings.filterwarnings("ignore", message="left out by kshell")
-    warnings.filters[0] = _FILTER  # type: ignore[index, call-overload]
+    warnings.filters[0] = _FILTER  # type: ignore[index]
