@@ -292,7 +292,7 @@ def _pairs(x: Any, convert: Callable[[Value], Any]) -> tuple[list[str], list[Any
     """The names and values of a dictionary with symbols as keys."""
     if x.__class__ is not Dict:
         raise QError("type")
-    keys = x.k
+    keys: Any = x.k
     if keys.__class__ is Vec and keys.t == T.S:
         names = sym_names(keys)
     elif all(key.__class__ is Sym for key in keys.items):

@@ -86,10 +86,10 @@ def call(c: Compiler, node: N.Node, f: E, values: list[E], named: Sequence[N.App
     texts = [value.s for value in values]
     plain = texts[: len(texts) - len(named)]
     given = ",".join([*plain, *[word.s for word in words(c, named, values[len(plain) :])]])
-    for word, value in zip(named, texts[len(plain) :], strict=True):
+    for word, written in zip(named, texts[len(plain) :], strict=True):
         name = word.args[0]
         assert isinstance(name, N.Lit)
-        plain.append(f"{name.data}={value}")
+        plain.append(f"{name.data}={written}")
     text = ",".join(plain)
     direct, result, box = c.temp(), c.temp(), c.temp()
     tests = [f"{direct} is None"]
