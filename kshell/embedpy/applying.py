@@ -16,7 +16,8 @@ from kshell.embedpy.into_q import to_q
 from kshell.embedpy.out_of_q import QUICK, to_python
 from kshell.embedpy.tracebacks import python_frames
 from kshell.errors import QError, QExit, as_qerror, first_line, message_of
-from kshell.values.base.core import NIL, Dict, List, Value, Vec, seq_items
+from kshell.values.base import types as T
+from kshell.values.base.core import HOLE, NIL, Dict, List, Value, Vec, seq_items, sym_names
 from kshell.values.base.from_numpy import taken
 from kshell.values.base.functions import (
     APPLY,
@@ -58,10 +59,6 @@ def word(of: Prim, args: tuple[Value, ...], missing: int) -> Proj:
     made = Proj.__new__(Proj)
     made.f, made.args, made.holes, made.rank = of, args, 0, missing
     return made
-
-
-def _is_word(x: Value) -> bool:
-    return x.__class__ is Proj and id(x.f) in _WORDS_OF_CALLS
 
 
 @FAILED.set
@@ -124,9 +121,9 @@ def call(
     if PYTHON_WATCHED:
         allow_python(".p.call")
     try:
-        for place, argument in enumerate(args):
-            if argument.__class__ is Proj and _is_word(argument):
-                positional, named = _named(args, place, convert) or _arguments(args, convert)
+        for argument in args:
+            if argument.__class__ is Proj and id(argument.f) in _WORDS_OF_CALLS:
+                positional, named = _arguments(args, convert)
                 return obj(*positional, **named)
         if args[0] is NIL and len(args) == 1:
             return obj()
@@ -142,7 +139,11 @@ def _call1(f: PyFunction, x: Any) -> Value:
     """`f x`, quick if x goes to Python by its class alone."""
     convert = None
     if type(x) not in _SAME and (convert := f.door.quick.get(type(x))) is None:
-        return _any_call(f, (x,))
+        return (
+            _worded(f, (x,))
+            if type(x) is Proj and id(x.f) in _WORDS_OF_CALLS
+            else _any_call(f, (x,))
+        )
     if PYTHON_WATCHED:
         allow_python(".p.call")
     try:
@@ -168,7 +169,11 @@ def _call2(f: PyFunction, x: Any, y: Any) -> Value:
     by_name = type(y) is Proj and y.f is KEYWORD
     value = y.args[1] if by_name else y
     if type(x) not in _SAME or type(value) not in _SAME:
-        return _any_call(f, (x, y))
+        return (
+            _worded(f, (x, y))
+            if type(y) is Proj and id(y.f) in _WORDS_OF_CALLS
+            else _any_call(f, (x, y))
+        )
     if PYTHON_WATCHED:
         allow_python(".p.call")
     try:
@@ -187,6 +192,13 @@ def _call2(f: PyFunction, x: Any, y: Any) -> Value:
         del found
         return taken(box, f.door.to_q)
     raise problem
+
+
+def _worded(f: PyFunction, args: tuple[Value, ...]) -> Value:
+    """A call whose last argument is one of the words."""
+    if args[0] is HOLE:
+        return _any_call(f, args)
+    return taken([call(f.obj, args, f.door.to_python, f.where)], f.door.to_q)
 
 
 def _any_call(f: PyCall, args: tuple[Value, ...]) -> Value:
@@ -221,70 +233,73 @@ def _wrapped1(f: PyCall, x: Any) -> Value:
 PyCall.call1 = _wrapped1
 
 
-def _named(
-    args: Sequence[Any], place: int, convert: Callable[[Value], Any]
-) -> tuple[list[Any], dict[str, Any]] | None:
-    """The same as `_arguments` if from a place on all are different `pykw`, as in most calls; else None."""
-    named: dict[str, Any] = {}
-    for argument in args[place:]:
-        if argument.__class__ is not Proj or argument.f is not KEYWORD:
-            return None
-        name: Any = argument.args[0]
-        value = argument.args[1]
-        named[name.s] = value if value.__class__ in _SAME else convert(value)
-    if len(named) < len(args) - place:
-        return None
-    return [x if x.__class__ in _SAME else convert(x) for x in args[:place]], named
-
-
 def _arguments(
     args: Sequence[Any], convert: Callable[[Value], Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """The positional and keyword arguments of a call."""
-    positional: list[Value] = []
-    more: list[Value] | None = None
-    named: list[tuple[str, Value]] = []
-    stage = ""
+    """The positional and keyword arguments of a call, as Python's values."""
+    positional: list[Any] = []
+    more: list[Any] | None = None
+    named: dict[str, Any] = {}
+    count = 0  # of names
+    last: Prim | None = None  # the last of pykw and pykwargs
     for argument in args:
-        kind = argument.f.name if _is_word(argument) else ""
-        if stage == "pykwargs":
-            raise QError("only one pykwargs allowed" if kind == stage else "pykwargs last")
-        if kind == "pykw":
-            named.append((argument.args[0].s, argument.args[1]))
-            stage = kind
-        elif kind == "pykwargs":
-            named += _pairs(argument.args[0])
-            stage = kind
-        elif stage:
+        kind = (
+            argument.f if argument.__class__ is Proj and id(argument.f) in _WORDS_OF_CALLS else None
+        )
+        if last is KEYWORDS:
+            raise QError("only one pykwargs allowed" if kind is last else "pykwargs last")
+        if kind is KEYWORD:
+            name, value = argument.args
+            named[name.s] = value if value.__class__ in _SAME else convert(value)
+            count += 1
+            last = kind
+        elif kind is KEYWORDS:
+            names, values = _pairs(argument.args[0], convert)
+            named.update(zip(names, values, strict=True))
+            count += len(names)
+            last = kind
+        elif last is not None:
             raise QError("keywords last")
-        elif kind == "pyarglist":
+        elif kind is ARGUMENTS:
             if more is not None:
                 raise QError("only one pyargs allowed")
-            more = (
-                list(seq_items(argument.args[0]))
-                if _is_list(argument.args[0])
-                else [*argument.args]
-            )
+            more = _converted(argument.args[0], convert)
         else:
-            positional.append(argument)
-    if len({name for name, _ in named}) < len(named):
+            positional.append(argument if argument.__class__ in _SAME else convert(argument))
+    if len(named) < count:
         raise QError("dupnames")
-    converted = [convert(x) for x in [*positional, *(more or ())]]
-    return converted, {name: convert(value) for name, value in named}
+    return positional if more is None else positional + more, named
+
+
+# types of vectors whose items are Python's own numbers; a null is its bit pattern, as by itself
+_NUMBERS = frozenset((T.B, T.J, T.F))
+
+
+def _converted(x: Any, convert: Callable[[Value], Any]) -> list[Any]:
+    """The items of a list, or a single value, as Python's values."""
+    if x.__class__ is Vec and x.t in _NUMBERS:
+        found: list[Any] = x.a.tolist()
+        return found
+    items = seq_items(x) if _is_list(x) else [x]
+    return [item if item.__class__ in _SAME else convert(item) for item in items]
 
 
 def _is_list(x: Value) -> bool:
     return isinstance(x, (Vec, List))
 
 
-def _pairs(x: Any) -> list[tuple[str, Value]]:
-    """The entries of a dictionary with symbols as keys."""
-    pairs: list[tuple[Any, Value]] = (
-        list(zip(x.k.items, x.v.items, strict=True)) if x.__class__ is Dict else [(NIL, x)]
-    )
-    if any(key.__class__ is not Sym for key, _ in pairs):
+def _pairs(x: Any, convert: Callable[[Value], Any]) -> tuple[list[str], list[Any]]:
+    """The names and values of a dictionary with symbols as keys."""
+    if x.__class__ is not Dict:
         raise QError("type")
-    return [(key.s, value) for key, value in pairs]
+    keys: Any = x.k
+    if keys.__class__ is Vec and keys.t == T.S:
+        names = sym_names(keys)
+    elif all(key.__class__ is Sym for key in keys.items):
+        names = [key.s for key in keys.items]
+    else:
+        raise QError("type")
+    return names, _converted(x.v, convert)
 
 
 # ------------------------------------------------------------------ wrapped objects

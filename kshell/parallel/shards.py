@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -31,6 +30,7 @@ from torch.distributed.checkpoint.planner import LoadPlan, LoadPlanner, SavePlan
 from torch.distributed.checkpoint.storage import StorageReader, StorageWriter, WriteResult
 from torch.futures import Future
 
+from kshell.muted import muted
 from kshell.parallel import group
 
 SUFFIX = ".data"
@@ -99,8 +99,7 @@ def _plainly() -> Iterator[None]:
     """Raise the failed process's error instead of torch's report on all of them, and suppress the warning about a
     missing group."""
     problem: BaseException | None = None
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="torch.distributed is disabled")
+    with muted("torch.distributed is disabled"):
         try:
             yield
         except CheckpointException as e:

@@ -32,6 +32,28 @@ def first(x: Any, y: Any) -> Any:
     return x
 
 
+def add(x: Any, y: Any = 1) -> Any:
+    return x + y
+
+
+def keyword() -> None:
+    """A Python loop of calls with a keyword argument."""
+    for _ in range(_CALLS):
+        add(3, y=4)
+
+
+def starred() -> None:
+    more = {"y": 4}
+    for _ in range(_CALLS):
+        add(3, **more)
+
+
+def listed() -> None:
+    both = [3, 4]
+    for _ in range(_CALLS):
+        add(*both)
+
+
 def loop(f: Callable[..., Any], *args: Any) -> Callable[[], None]:
     """A Python loop of calls."""
     if len(args) == 1:
@@ -67,19 +89,22 @@ def report() -> Iterator[str]:
     s = Session()
     s.run(".p.e" + '"' + TEXT.replace("\n", "\\n") + '"')
     s.run("f:.p.get[`same;<];g:.p.get[`first;<];h:.p.get[`add;<];w:.p.get`same;o:.p.get`a;v:til 10;l:til 1000")
+    s.run("z:.p.get`add;d:(1#`y)!1#4;p:3 4")
     s["k"] = same
     plain, two = loop(same, 3), loop(first, 3, 4)
     statements = [
         ("f 3", plain, 2), ("f[3;4]", two, 2), ("k 3, of a Session", plain, 2), ("f 3.5", plain, 2), ("f x", plain, 3),
-        ("f`a", plain, 40), ('f"abc"', plain, 40), ("f v", plain, 60), ("w 3", plain, 15), ("h[3;`y pykw 4]", plain, 100),
-        ("o`:b", plain, 30),
+        ("f`a", plain, 40), ('f"abc"', plain, 40), ("f v", plain, 60), ("w 3", plain, 15), ("z[3;`y pykw 4]", keyword, 60),
+        ("h[3;`y pykw 4]", keyword, 2), ("h[x;`y pykw x]", keyword, 3), ("h[3;pykwargs d]", starred, 40),
+        ("h pyarglist p", listed, 40), ("o`:b", plain, 30),
     ]  # fmt: skip
     for name, peer, target in statements:
         code = name.partition(",")[0].replace("f[3;4]", "g[3;4]")
         s.run("run:{[n;x]do[n;" + code + "]}")
         run = s.run("run").fn
         ours, theirs = quickest([partial(run, _CALLS, 3), peer])
-        yield row(f"do[n;{name}]", ours / _CALLS, theirs / _CALLS, target, "for: f(3)")
+        of = {keyword: "add(3, y=4)", starred: "add(3, **d)", listed: "add(*p)"}.get(peer, "f(3)")
+        yield row(f"do[n;{name}]", ours / _CALLS, theirs / _CALLS, target, f"for: {of}")
     ours, theirs = quickest([partial(s.run, "f each l;"), lambda: list(map(same, range(_CALLS)))])
     yield row("f each til 1000", ours / _CALLS, theirs / _CALLS, 10, "list(map(f, range))")
     yield from arrays(s)

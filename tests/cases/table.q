@@ -193,11 +193,20 @@ pd:([]i:2#enlist`a`b!1 2);pd[0;`i;`a]:5;pd[1;`i;`c]:7;pd`i  / `a`b!5 2\n`a`b`c!1
 pd:([]i:2#enlist`a`b!1 2);pd[0;`i;`a]:5;type pd`i  / 98h
 pd:([]i:2#enlist`a`b!1 2);pd[0;`i]:`c`d!3 4;pd[0;`i]  / c| 3\nd| 4
 {[p]p[0;`i;`c]:7;p[0;`i;`c]}([]i:2#enlist`a`b!1 2)  / 7
-/ the first rows of an empty column of ints or shorts may be longs, if they fit; later ones not
+/ the first rows that are inserted in an empty column of ints or shorts may be longs, if they fit; later ones not
 t:([]a:`int$();b:`short$();c:`symbol$());`t insert(1;2;`a);exec t from meta t  / "ihs"
 t,:(1 0N;2 3h;`b`c)  / 'type
-t:([]a:`int$();c:`symbol$());t,:(0N;`a);t,:(2i;`b);t`a  / 0N 2i
-t:([]a:`int$());t,:([]a:3 4);t`a  / 3 4i
+t:([]a:`int$());`t insert([]a:3 4);t`a  / 3 4i
+t:([]a:`int$();c:`symbol$());`t upsert(0N;`a);t,:(2i;`b);t`a  / 0N 2i
+t:([]a:`int$();b:`int$())upsert`b`a!1 2;value first t  / 2 1i
+/ joined, they make the column one of longs, as a join with an empty list does
+t:([]a:`int$();c:`symbol$());t,:(0N;`a);t,:(2;`b);t`a  / 0N 2
+t:([]a:`int$();d:`float$());t,:(1;.5);t,:`a`d!(2;1.5);t  / a d\n-----\n1 0.5\n2 1.5
+t:([]a:`int$();b:`short$());t,:([]a:3 4;b:5 6h);exec t from meta t  / "jh"
+{m:([]a:`int$();d:`float$());do[3;m,:(count m;.5)];m`a}[]  / 0 1 2
+t:([]a:`int$());t,:enlist 3000000000;t`a  / ,3000000000
+t:([]a:`int$());t,:1f  / 'type
+t:([]a:`int$());t,:(0Ni;1);t`a  / 'length
 t:([k:`int$()]v:`short$());`t upsert(1;2);exec t from meta t  / "ih"
 ([]a:`int$())upsert 3000000000  / 'type
 ([]a:`int$())upsert 1f  / 'type

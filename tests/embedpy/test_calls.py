@@ -97,6 +97,59 @@ def test_a_function_of_a_session_is_a_declared_function() -> None:
     assert session("day 2026.01.02") == np.datetime64("2026-01-02") and session("type day`a") == -11  # a Session's table
 
 
+NAMED = [
+    "[1;`b pykw 2]", "[`b pykw 2;`a pykw 1]", "[`a pykw 1]", "[1;`c pykw .5]", "[1;`c pykw 1b;`b pykw 0N]", "[1;`c pykw`x]",
+    "[1;`c pykw\"ab\"]", "[1;`c pykw 1 2 3]", "[1;`c pykw{x}]~x", "[`a pykw 2 3f]", "[1;`b pykw 2;`c pykw 3;`d pykw 4]",
+    "[1;`b pykw 2;pykwargs(1#`c)!1#4]", "[pyarglist 1 2;`c pykw 3]", "[1;`class pykw 2]", "[1;`__debug__ pykw 2]",
+    "[1;`$\"b\" pykw 2]", "[1;(`b pykw 2)]", "[1;`b pykw x]", "[x;`b pykw n]", "[n;`b pykw n:7]", "[`b pykw 2;1]",
+    "[1;`b pykw 2;`b pykw 3]", "[1;`nosuch pykw 2]", "[1;`a pykw 2]", "[\"x\";`b pykw 0]", "[1;`b pykw]", "[1;pykw[`b;2]]",
+    "[;`b pykw 2]each 1 2", "[1;`b pykw`a+1]", "[1;`big pykw 1]", "[1;`b pykw::]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("args", NAMED)
+def test_keyword_arguments_of_a_known_function(args: str) -> None:
+    """Compiled calls of a function that is known give what the function as a value gives, and the same errors."""
+    s = Session()
+    text = "def named(a, b=10, c=20, **more):\\n if b==0: 1/0\\n return (repr((a, b, c, more)), 1<<70)[`big` in more]"
+    s.run('.p.e"' + text.replace("`", "'") + '"')
+    s.run("f:.p.get[`named;<];n:5")
+
+    def found(line: str) -> tuple[object, ...]:
+        try:
+            value = s(line)
+            return ("value", bytes(value) if isinstance(value, bytes) else repr(value))
+        except QError as e:
+            return ("error", e.text)
+
+    expected = found("{[g;x]g" + args + "}[f;3]")
+    s.run("n:5")
+    assert found("{[x]f" + args + "}3") == expected
+    s.run("n:5")
+    s.run("x:3")
+    assert found("f" + args) == expected
+    if args[-1] == "]":
+        s.run("h:{[x]f" + args + "}")  # the name has another value when the code runs
+        s.run("f:{[a;b]`other}")
+        assert found("h 3") == found("{[g;x]g" + args + "}[f;3]")
+
+
+def test_keyword_arguments_cost_no_more_than_others() -> None:
+    """Compiled code makes no q values of numbers that are keyword arguments."""
+    s = Session()
+    s.run('.p.e"def named(a, b=10): return a-b"')
+    s.run("f:.p.get[`named;<];run:{[n]do[n;f[n;`b pykw 4]]};plain:{[n]do[n;f[n;4]]}")
+    named, plain = s.run("run").fn, s.run("plain").fn
+    best = [min(_seconds(work) for _ in range(60)) for work in (named, plain)]
+    assert best[0] < 2 * best[1]
+
+
+def _seconds(work: object) -> float:
+    start = time.perf_counter()
+    work(300)  # type: ignore[operator]
+    return time.perf_counter() - start
+
+
 def test_an_exception_in_a_direct_call_leaves_no_memory(s: Session) -> None:
     s.run("f:{@[fails;x;{x}]};g:{fails x};f 1")
     gc.collect()

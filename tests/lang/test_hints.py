@@ -219,6 +219,7 @@ def test_parameters_that_hide_globals() -> None:
     assert report(s, "{forward(m;x)}[]")[1] == own
     assert report(s, "{x+1}[]") == ("type", own)
     assert report(s, "{[x]x+1}[]") == ("type", "")  # said on purpose
+    assert report(s, "{`x+1}[]") == ("type", "")  # x is not looked at
     assert report(session("a:1"), "{x+1}[]") == ("type", "")
 
 

@@ -26,6 +26,7 @@ TABLE = {
     "errors": set(),
     "torch_versions": {"errors"},  # what versions of torch differ in
     "lazy_package": set(),
+    "muted": set(),  # Python's warnings
     "values": {"errors", "registry"},
     "parse": {"errors"},
     "store": {"values", "errors", "registry"},
@@ -34,8 +35,9 @@ TABLE = {
     "lang": {"ipc", "parse", "values", "store", "registry", "errors"},
     "nn": {"errors", "lazy_package"},
     "optim": {"errors", "parallel", "lazy_package"},
-    "parallel": {"errors", "torch_versions", "nn", "lazy_package"},
-    "kapi": {"values", "store", "checkpoints", "entry_kinds", "registry", "errors", "torch_versions", "nn", "optim", "parallel"},
+    "parallel": {"errors", "torch_versions", "nn", "lazy_package", "muted"},
+    "kapi": {"values", "store", "checkpoints", "entry_kinds", "registry", "errors", "torch_versions", "nn", "optim", "parallel",
+             "muted"},
     "extend": {"kapi", "entry_kinds", "registry", "errors", "values", "families"},  # of the last, what is asked for by name
     "families": {"extend", "errors", "optim", "parallel", "registry", "lazy_package"},
     "k_api": {"kapi", "families", "registry"},

@@ -27,6 +27,9 @@ from kshell.values.session.interrupts import PENDING, give_up
 
 PIECE = 1 << 22  # bytes that are read at a time
 _FIRST = 512  # bytes that tell the kind of a file
+_AHEAD = (
+    1 << 13
+)  # bytes that are read ahead where a file is read in order; Python 3.14 would read 16 times as many
 MOST_DIMS = 64  # torch operations support no more dimensions
 _LARGEST = 1 << 63  # the first number that no size, stride or offset can be
 # fmt: off  # a table
@@ -110,7 +113,7 @@ class File:
     @property
     def stream(self) -> BinaryIO:
         """The bytes in order, for those who read so."""
-        return cast("BinaryIO", io.BufferedReader(_Stream(self)))
+        return cast("BinaryIO", io.BufferedReader(_Stream(self), _AHEAD))
 
     def check(self) -> None:
         """QError if the file is no longer as it was when it was opened."""

@@ -10,7 +10,7 @@ import sys
 import warnings
 from typing import Any
 
-from kshell import torch_versions
+from kshell import muted, torch_versions
 from kshell.errors import QError, first_line
 from kshell.values.session.interrupts import HOLD
 from kshell.values.session.restrict import lifted
@@ -51,6 +51,7 @@ def load() -> Any:
 def _import() -> None:
     for text in _QUIET:
         warnings.filterwarnings("ignore", message=text)
+    muted.install()
     problem = ""
     try:
         module = importlib.import_module("torch")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from kshell.kapi.module.describe import options_of, type_name
 from kshell.kapi.module.options import Given, class_of, live_values, torch_args
 from kshell.kapi.module.stack import create
 from kshell.kapi.module.types import B, D, L, S, X, row
+from kshell.muted import muted
 from kshell.registry import Entry
 from kshell.values.base.build import symdict
 from kshell.values.base.core import Dict, Value
@@ -242,8 +242,7 @@ def _transformer(entry: Entry, given: Given) -> Any:
             custom[f"custom_{key}"] = _custom(x)
     if given.get("heads", 1) <= 0:
         raise CallError(entry.name, "positive number of heads required")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch's warnings about nested tensors
+    with muted():  # torch's warnings about nested tensors
         return class_of(entry)(**torch_args(entry, given), **custom)
 
 

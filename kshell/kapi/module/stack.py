@@ -136,7 +136,10 @@ def name_hint(entry: Entry, name: str, args: Sequence[Value]) -> str:
         )
     first = entry.options[0]
     if first.type == "symbol" and module_record(entry).parse is None and args:
-        return f"`{name} was taken for the module's name: the option is (`{first.name};`{name})"
+        return (
+            f"`{name} was taken for the module's name, which ` before it leaves out: "
+            f"(`{entry.name};`;`{name};..)"
+        )
     return ""
 
 

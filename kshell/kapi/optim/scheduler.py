@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import math
 import re
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -31,6 +30,7 @@ from kshell.kapi.optim.scheduler_types import (
     options_of,
     scheduler_record,
 )
+from kshell.muted import muted
 from kshell.optim.groups import settings_of
 from kshell.registry import Entry, Option
 from kshell.values.base.build import symdict
@@ -298,8 +298,7 @@ def _torch_one(entry: Entry, values: Values, o: Opt, shared: bool) -> Any:
 def _quiet(fn: Callable[[], Any]) -> Any:
     """fn() without torch's warnings about the order of steps: a scheduler created later is treated as one created
     first."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with muted():
         return fn()
 
 

@@ -49,8 +49,19 @@ class ApplicationMixin:
             return self.verb_call(node, function.name, registry.find("verb", function.name))
         if isinstance(function, N.Iterator) and function.f is not None:
             return self.derived_call(node, function.glyph, function.f)
+        if named := python_calls.keywords(self, node):  # type: ignore[arg-type]
+            return self.keyword_call(node, named)
         callee, *values = self.eval_many([function, *arguments] if arguments else [function])
         return self.call(node, callee, values)
+
+    def keyword_call(self, node: N.Apply, named: list[N.Apply]) -> E:
+        """A call whose last arguments are keyword arguments: their values are evaluated like the other arguments."""
+        plain = node.args[: -len(named)]
+        callee, *values = self.eval_many([node.f, *plain, *[word.args[1] for word in named]])
+        if python_calls.is_python(self, callee, len(values)):  # type: ignore[arg-type]
+            return python_calls.call(self, node, callee, values, named)  # type: ignore[arg-type]
+        words = python_calls.words(self, named, values[len(plain) :])  # type: ignore[arg-type]
+        return self.call(node, callee, [*values[: len(plain)], *words])
 
     def projection(self, node: N.Apply) -> E:
         """Application with omitted arguments."""

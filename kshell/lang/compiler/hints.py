@@ -103,7 +103,9 @@ def _of_parameter(tb: TracebackType | None, names: Names) -> str:
         hidden = [
             param
             for param in ("x", "y", "z")
-            if variables.get(param) is NIL and names.defined(param, context)
+            if variables.get(param) is NIL
+            and _named_in(param, text)
+            and names.defined(param, context)
         ]
         if hidden:
             several = len(hidden) > 1
@@ -131,7 +133,12 @@ def _is_undefined(name: str, line: str, names: Names) -> bool:
     """Is the text of an error a name in the line that refers to nothing?"""
     if re.fullmatch(r"[A-Za-z][\w.]*", name) is None or names.defined(name, names.current):
         return False
-    return re.search(rf"(?<![\w.`'\"]){re.escape(name)}(?!\w)", line) is not None
+    return _named_in(name, line)
+
+
+def _named_in(name: str, text: str) -> bool:
+    """Does a name stand in the text as a word, not as a symbol or at the begin of a string?"""
+    return re.search(rf"(?<![\w.`'\"]){re.escape(name)}(?!\w)", text) is not None
 
 
 def _of_tensor_type(error: QError) -> str:

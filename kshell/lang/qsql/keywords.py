@@ -52,7 +52,7 @@ from kshell.values.base.narrow import has_items
 from kshell.values.base.symbols import Sym
 from kshell.values.change.concat import concat
 from kshell.values.change.grow import append_owned
-from kshell.values.change.join import append
+from kshell.values.change.join import append, as_rows, first_rows
 from kshell.values.change.names import PERMANENT
 from kshell.values.engine.apply import pyfn
 from kshell.values.items.order import grade_columns
@@ -467,6 +467,8 @@ def _upserted(t: Value, y: Value, onto: Callable[[Value, Value], Value] = append
         y = given_rows(t, y)
     if t.__class__ is Table and is_table(y) and y.__class__ is Dict:
         raise QError("type")
+    if t.__class__ is Table and not len(t):
+        y = first_rows(t, as_rows(y, t.names))
     return onto(t, y)
 
 

@@ -33,7 +33,7 @@ from kshell.values.base.core import (
 from kshell.values.base.narrow import has_items
 from kshell.values.base.symbols import Sym, sym
 from kshell.values.change.grow import ALONE, append_owned
-from kshell.values.change.join import append
+from kshell.values.change.join import append, first_rows
 from kshell.values.engine.apply import named
 from kshell.values.items.pick import domain
 from kshell.values.items.search import find
@@ -262,6 +262,8 @@ def insert_rows(name: Sym, y: Value) -> Array:
         keys = Table(known.names, [column(rows, name) for name in known.names])
         if (np.asarray(find(known, typed_like(keys, known))) < count).any():
             raise QError("insert")
+    if table.__class__ is Table:
+        rows = first_rows(table, rows)
     names.allow(*names.split(name.s, None))  # before the table is written in place
     appended = append_owned(table, rows) if getrefcount(table) <= NAMED else append(table, rows)
     names.set(name.s, appended)

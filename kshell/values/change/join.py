@@ -365,11 +365,13 @@ def _append_enum(x: Vec, y: Value) -> Vec:
 
 
 def _append_rows(t: Table, y: Value) -> Table:
-    incoming = _first_rows(t, as_rows(y, t.names))
+    incoming = as_rows(y, t.names)
     count = len(incoming)
     columns: list[ListValue] = []
     for name, column in zip(t.names, t.cols, strict=True):
         if incoming.has(name):
+            if not len(column) and _longs_for(column, incoming.col(name)):
+                column = empty(T.J)
             columns.append(
                 append(column, incoming.col(name))
                 if column.__class__ is Vec
@@ -380,8 +382,9 @@ def _append_rows(t: Table, y: Value) -> Table:
     return Table(t.names, columns)
 
 
-def _first_rows(t: Table, more: Table) -> Table:
-    """Rows for a table; if it has none yet, longs for its int and short columns are converted, if they fit."""
+def first_rows(t: Table, more: Table) -> Table:
+    """Rows that `insert` or `upsert` puts in a table; if it has none yet, longs for its int and short columns are
+    converted, if they fit. (By `,:` such a column becomes one of longs, as a join with an empty list does.)"""
     if len(t):
         return more
     return Table(
@@ -394,15 +397,15 @@ def _first_rows(t: Table, more: Table) -> Table:
 
 
 def _narrowed(x: ListValue, like: ListValue) -> ListValue:
-    if (
-        x.__class__ is not Vec
-        or x.t != T.J
-        or like.__class__ is not Vec
-        or like.t not in (T.H, T.I)
-    ):
+    if not _longs_for(like, x) or x.__class__ is not Vec or like.__class__ is not Vec:
         return x
     array = convert(x.a, T.J, like.t)
     return Vec(like.t, array) if (widen(array, like.t, T.J) == x.a).all() else x
+
+
+def _longs_for(like: ListValue, x: ListValue) -> bool:
+    """Are the items x longs, and those of `like` ints or shorts?"""
+    return x.__class__ is Vec and x.t == T.J and like.__class__ is Vec and like.t in (T.H, T.I)
 
 
 def _nulls(col: ListValue, n: int) -> ListValue:
@@ -445,7 +448,7 @@ def _append_dict(x: Dict, y: Value) -> Dict:
     incoming = as_rows(y, all_rows.names)
     if not set(keys.names) <= set(incoming.names):
         raise QError("mismatch")
-    incoming = _first_rows(all_rows, incoming)
+    incoming = first_rows(all_rows, incoming)
     positions, missing = place_keys(
         keys, Table(keys.names, [incoming.col(name) for name in keys.names])
     )

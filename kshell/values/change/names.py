@@ -40,6 +40,11 @@ def is_helper(name: str) -> bool:
     return name[:1] == "_"
 
 
+def _is_variable(name: str) -> bool:
+    """Not what Python keeps there, as `__builtins__`, nor what has a dot before its name."""
+    return name[0] not in "._"
+
+
 def dotted(x: Value, name: str) -> Value:
     """`x.name`: an item of a dictionary or table, or part of a temporal value."""
     if x.__class__ in (Dict, Table):
@@ -329,9 +334,7 @@ class Names:
 
     def members(self, space: str) -> list[str]:
         """The sorted names of the variables of a namespace."""
-        return sorted(
-            name for name in self.spaces.get(space, {}) if name != _HIDDEN and name[0] != "."
-        )
+        return sorted(filter(_is_variable, self.spaces.get(space, {})))
 
     def children(self) -> list[str]:
         """The namespaces under the root, without the dot: the permanent ones, then others that are not empty. (.z is
@@ -353,9 +356,7 @@ class Names:
         """A namespace as the dictionary that q shows: :: under the empty symbol first, except for the root; names in
         order of creation, then nested views or namespaces."""
         names = self.spaces[space]
-        entries = [
-            (name, names[name]) for name in list(names) if name != _HIDDEN and name[0] != "."
-        ]
+        entries = [(name, names[name]) for name in list(names) if _is_variable(name)]
         if space == ".":
             views = (
                 (name, value)
