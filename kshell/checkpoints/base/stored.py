@@ -27,9 +27,8 @@ from kshell.values.session.interrupts import PENDING, give_up
 
 PIECE = 1 << 22  # bytes that are read at a time
 _FIRST = 512  # bytes that tell the kind of a file
-_AHEAD = (
-    1 << 13
-)  # bytes that are read ahead where a file is read in order; Python 3.14 would read 16 times as many
+# bytes that are read ahead where a file is read in order; Python 3.14 would read 16 times as many
+_AHEAD = 1 << 13
 MOST_DIMS = 64  # torch operations support no more dimensions
 _LARGEST = 1 << 63  # the first number that no size, stride or offset can be
 # fmt: off  # a table

@@ -186,10 +186,8 @@ class Pickler:
     def _node(self, x: Node) -> None:
         if self._is_known(x):
             return
-        if (
-            x.how == "object" and x.has_source
-        ):  # a zip has the class alone, whose name says what to import
-            self._save(x.args[1])
+        if x.how == "object" and x.has_source:
+            self._save(x.args[1])  # a zip has the class alone, whose name says what to import
             return
         if x.how == "object":
             self._save(self.kept(x))

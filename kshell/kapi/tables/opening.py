@@ -29,12 +29,13 @@ FORMATS: dict[str, Opener] = {
     ".npy": lambda path, files: Arrays({_stem(file): file for file in files}),
     **dict.fromkeys(IMAGES, Images),
 }
+# ends of the names of files that stand beside data, and say something of it
 _BESIDE = (
     ".json",
     ".md",
     ".txt",
     ".crc",
-)  # ends of the names of files that stand beside data, and say something of it
+)
 
 
 def place_of(table: Table) -> tuple[str, str | None] | None:

@@ -116,9 +116,8 @@ _WAYS = {
 }
 
 
-Found = tuple[
-    list[ListValue], list[ListValue]
-]  # the columns of keys and of values; none if there are no rows
+# the columns of keys and of values; none if there are no rows
+Found = tuple[list[ListValue], list[ListValue]]
 
 
 class Made(NamedTuple):
