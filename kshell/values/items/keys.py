@@ -245,6 +245,10 @@ def seek(tops: Array, keys: Array, right: bool) -> Array:
         or keys.dtype.itemsize < 8
     ):
         return np.searchsorted(tops, keys, side)
+    if keys.dtype == tops.dtype == np.int64:
+        positions = _seek_from_table(tops, keys, right)
+        if positions is not None:
+            return positions
     low_bits = (len(keys) - 1).bit_length()
     lowest, highest = bounds(keys)
     if (highest - lowest).bit_length() + low_bits > 64:
@@ -261,6 +265,56 @@ def seek(tops: Array, keys: Array, right: bool) -> Array:
 
 
 _MANY = 1 << 15  # more keys do not fit in the cache
+_PARTS = 23  # bits of the most parts of a range
+_STEPS = 8  # from where the table leads to; then it is searched
+
+
+def _seek_from_table(tops: Array, keys: Array, right: bool) -> Array | None:
+    """The same by a table of the positions at which equal parts of the range of `tops` begin: from there most keys have
+    a step or two. None if the range is too wide, or `tops` is not in order after all."""
+    low, high = int(tops[0]), int(tops[-1])
+    if high - low >= 1 << 62 or (tops[1:] < tops[:-1]).any():
+        return None
+    parts = min(len(tops).bit_length() + 2, _PARTS)
+    shift = max((high - low).bit_length() - parts, 0)
+    starts = np.zeros(((high - low) >> shift) + 2, np.int64)
+    np.cumsum(np.bincount((tops - low) >> shift, minlength=len(starts) - 1), out=starts[1:])
+    part = np.clip(keys, low, high)
+    part -= low
+    part >>= shift
+    positions = starts.take(part)
+    passes = np.less_equal if right else np.less
+    ends = np.append(tops, np.iinfo(np.int64).max)
+    further = passes(ends.take(positions, mode="clip"), keys)
+    positions += further
+    left = np.flatnonzero(further)
+    for _ in range(_STEPS):
+        left = left[passes(ends.take(positions.take(left), mode="clip"), keys.take(left))]
+        positions[left] += 1
+    if len(left):
+        positions[left] = np.searchsorted(tops, keys[left], "right" if right else "left")
+    return np.minimum(positions, len(tops))
+
+
+def runs_of(keys: Array, wanted: Array) -> tuple[Array, Array] | None:
+    """The number of its run for each of some integer keys, of which equal ones stand together, and of the run with its
+    key for each wanted one, -1 if there is none. None for other keys, many runs and a large range."""
+    starts = np.concatenate([[0], np.flatnonzero(keys[1:] != keys[:-1]) + 1])
+    if len(starts) > len(keys) >> 3:
+        return None
+    firsts = keys[starts].astype(np.int64)
+    lowest, highest = bounds(firsts)
+    if highest - lowest >= _TABLE:
+        return None
+    numbers = np.arange(len(starts))
+    known = np.full(highest - lowest + 1, -1, np.int64)
+    known[firsts - lowest] = numbers
+    if (known[firsts - lowest] != numbers).any():
+        return None
+    found = known[np.clip(wanted.astype(np.int64, copy=False), lowest, highest) - lowest]
+    if int(wanted.min()) < lowest or int(wanted.max()) > highest:
+        found[(wanted < lowest) | (wanted > highest)] = -1
+    return np.repeat(numbers, np.diff(starts, append=len(keys))), found
 
 
 def find_keys(hay: Array, needles: Array) -> Array:

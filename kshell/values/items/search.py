@@ -42,6 +42,7 @@ from kshell.values.items.keys import (
     group_lists_of,
     place_one,
     place_row,
+    runs_of,
     seek,
 )
 from kshell.values.items.order import compare, grade_ranks, sort_keys
@@ -521,8 +522,16 @@ def search_rows(xs: Sequence[ListValue], ys: Sequence[ListValue], right: bool) -
         sorted_keys, needles = last_keys[:count], last_keys[count:]
         positions = seek(sorted_keys, needles, right) - (1 if right else 0)
         return np.where(positions < count, positions, -1)
-    _, group_ids = group_keys(np.concatenate(joint_columns(xs[:-1], ys[:-1])))
     ranks, size = _ordered_dense(last_keys)
+    columns = joint_columns(xs[:-1], ys[:-1])
+    runs = runs_of(*columns) if columns[0].dtype.kind in "iu" else None
+    if runs is not None:
+        x_ids, y_ids = runs
+        positions = seek(x_ids * size + ranks[:count], y_ids * size + ranks[count:], right)
+        positions -= 1 if right else 0
+        at = np.clip(positions, 0, count - 1)
+        return np.where((positions == at) & (x_ids[at] == y_ids), at, -1)
+    _, group_ids = group_keys(np.concatenate(columns))
     words = group_ids * size + ranks
     order = grade_keys(group_ids[:count])
     positions = seek(words[:count][order], words[count:], right) - (1 if right else 0)
