@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 
 from kshell.errors import QError
-from kshell.lang.tables.columns import Array, part
+from kshell.lang.compiler.aggregate_calls import AGGREGATES
+from kshell.lang.tables.columns import Array, Groups, part
+from kshell.lang.tables.flat_items import places
 from kshell.lang.tables.tables import (
     by_name,
     column,
@@ -20,6 +23,7 @@ from kshell.lang.tables.tables import (
 from kshell.lang.verbs.arith import add
 from kshell.lang.verbs.compare import fill
 from kshell.registry import verb
+from kshell.values.base import types as T
 from kshell.values.base.build import collapse
 from kshell.values.base.core import (
     Dict,
@@ -28,10 +32,13 @@ from kshell.values.base.core import (
     Table,
     Value,
     Vec,
+    atom_t,
     is_list,
+    raw,
     seq_items,
     sym_vec,
 )
+from kshell.values.base.functions import Prim
 from kshell.values.base.match import match
 from kshell.values.base.narrow import has_items, list_value
 from kshell.values.change.join import join_columns, place_keys, scatter
@@ -443,7 +450,7 @@ def _window(w: Value, c: Value, x: Value, spec: Value, entry: bool) -> Value:
         for call in items[1:]:
             aggregate, *arguments = seq_items(call)
             columns = names_of(collapse(arguments))
-            aggregated = _over_spans(aggregate, [column(quotes, name) for name in columns], spans)
+            aggregated = _over_spans(aggregate, [column(quotes, name) for name in columns], *spans)
             if columns[-1] in table_columns:
                 table_columns[columns[-1]] = aggregated
             else:
@@ -459,8 +466,8 @@ def _window(w: Value, c: Value, x: Value, spec: Value, entry: bool) -> Value:
 
 def _spans(
     t: Table, quotes: Table, names: list[str], w: list[Value], entry: bool
-) -> list[tuple[int, int]]:
-    """For each row of t, the range of sorted quotes within its window."""
+) -> tuple[Array, Array]:
+    """For each row of t, where the sorted quotes within its window start and end."""
     keys = [column(t, name) for name in names[:-1]]
     rows = [column(quotes, name) for name in names]
     sides = [bound for bound in w if has_items(bound) and len(bound) == len(t)]
@@ -472,24 +479,64 @@ def _spans(
         before = search_rows(rows, [*keys, sides[0]], True)
         starts = np.where(before >= 0, before, starts)
     closed = (starts < 0) | (ends < starts)
-    return list(
-        zip(
-            np.where(closed, 0, starts).tolist(),
-            np.where(closed, 0, ends + 1).tolist(),
-            strict=True,
-        )
-    )
+    return np.where(closed, 0, starts), np.where(closed, 0, ends + 1)
 
 
-def _over_spans(f: Value, cols: list[ListValue], spans: list[tuple[int, int]]) -> ListValue:
+def _over_spans(f: Value, cols: list[ListValue], starts: Array, ends: Array) -> ListValue:
     """f on parts of some columns."""
+    aggregate = AGGREGATES.get(f.name) if f.__class__ is Prim else None
+    if aggregate is not None and aggregate.__code__.co_argcount == 1 + len(cols):
+        made = _at_once(f, aggregate, cols, starts, ends)
+        if made is not None:
+            return made
     function: Callable[..., Value] = pyfn(f, len(cols))
+    spans = zip(starts.tolist(), ends.tolist(), strict=True)
     if len(cols) == 1:
         column = cols[0]
         return collapse([function(part(column, begin, end)) for begin, end in spans])
     return collapse(
         [function(*[part(column, begin, end) for column in cols]) for begin, end in spans]
     )
+
+
+_ROWS = 1 << 20  # of all windows whose aggregates are computed at once
+
+
+def _at_once(
+    f: Value,
+    aggregate: Callable[..., ListValue | None],
+    cols: list[ListValue],
+    starts: Array,
+    ends: Array,
+) -> Vec | None:
+    """An aggregate of the rows of many windows, as of groups; None if that has no vector of results."""
+    sizes = ends - starts
+    filled = np.flatnonzero(sizes)
+    if not len(filled) or any(c.__class__ is not Vec for c in cols):
+        return None
+    found = []
+    starts, sizes = starts[filled], sizes[filled]
+    totals = np.cumsum(sizes)
+    cuts = np.searchsorted(totals, np.arange(_ROWS, int(totals[-1]), _ROWS))
+    for first, last in pairwise(np.unique([0, *cuts, len(filled)]).tolist()):
+        rows = places(starts[first:last], sizes[first:last])
+        g = Groups.of_runs(sizes[first:last])
+        made = aggregate(g, *[take_at(c, rows) for c in cols])
+        if made.__class__ is not Vec:
+            return None
+        found.append(made)
+    kinds = {made.t for made in found}
+    if len(kinds) > 1 or kinds & {T.G, T.ENUM}:
+        return None
+    values = np.concatenate([made.a for made in found])
+    if len(filled) == len(ends):
+        return Vec(found[0].t, values)
+    empty = pyfn(f, len(cols))(*[part(c, 0, 0) for c in cols])
+    if atom_t(empty) != found[0].t:
+        return None
+    a = np.full(len(ends), raw(empty), values.dtype)
+    a[filled] = values
+    return Vec(found[0].t, a)
 
 
 @verb("wj", arity=4)

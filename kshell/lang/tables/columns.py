@@ -178,6 +178,16 @@ class Groups:
         groups.ids, groups._counts, groups.k = slots, counts, len(used)
         return groups, used
 
+    @classmethod
+    def of_runs(cls, sizes: Array) -> Groups:
+        """The groups of rows that stand together, so many in each; none is empty."""
+        groups = cls.__new__(cls)
+        groups.k, groups._counts, groups._ends = len(sizes), sizes, np.cumsum(sizes)
+        groups.n = int(groups._ends[-1])
+        groups._first, groups._order = groups._ends - sizes, np.arange(groups.n)
+        groups.ids = np.repeat(np.arange(len(sizes)), sizes)
+        return groups
+
     @property
     def first(self) -> Array:
         """The first row of each group."""
