@@ -53,7 +53,7 @@ def _pieces(tensor: Stored, maps: Windows) -> Any:
         yield whole.reshape(-1)
         return
     for window in windows(tensor, maps):
-        for piece in window.split(_ITEMS):
+        for piece in window.split(_ITEMS) if len(window) > _ITEMS else (window,):
             if PENDING:
                 give_up()
             yield piece
