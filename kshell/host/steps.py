@@ -62,6 +62,22 @@ Noted = tuple[Counted, int, float, Any, Any, Any, int | None]
 RATE, LOSS, NORM = 3, 4, 5  # places
 
 
+class _Wanted:
+    """A flag of Steps. Where it is set, more is to be done than to note the next step. Any thread may set it."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = f"_{name}"
+
+    def __get__(self, steps: Steps, owner: type) -> bool:
+        on: bool = getattr(steps, self._name)
+        return on
+
+    def __set__(self, steps: Steps, on: bool) -> None:
+        setattr(steps, self._name, on)
+        if on:
+            steps.look_soon()
+
+
 class Steps:
     """What is known of the steps.
 
@@ -69,13 +85,16 @@ class Steps:
     each object it looks at costs a part of a microsecond. It notes the step and compares two numbers; what else may be
     due lowers one of these, `Counted.until`."""
 
+    due = _Wanted()  # is something to be done after the next step?
+    each = _Wanted()  # is `stepped` called after each step?
+
     def __init__(self) -> None:
         self.rows: deque[Noted] = deque(maxlen=MOST)
         self.counted: dict[int, Counted] = {}  # by the id of the optimizer
         # numbers or tensors of which `backward` was called since the last step
         self.losses: list[Any] = []
         self.plan_anew()
-        self._due, self._each = False, True
+        self.due, self.each = False, True
         self._most = 0  # steps of an optimizer that is counted no more
         self._last = _NOBODY  # the optimizer that stepped last
         # is told of each tensor before `backward`, and of the number in it before a GradScaler scaled it, if it has one
@@ -100,34 +119,12 @@ class Steps:
 
     def plan_anew(self) -> None:
         """Nothing is planned for steps to come."""
-        self.plans = Plans(lambda: self.number, self._look_soon)
-
-    @property
-    def due(self) -> bool:
-        """Is something to be done after the next step?"""
-        return self._due
-
-    @due.setter
-    def due(self, on: bool) -> None:
-        self._due = on
-        if on:
-            self._look_soon()
-
-    @property
-    def each(self) -> bool:
-        """Is `stepped` called after each step?"""
-        return self._each
-
-    @each.setter
-    def each(self, on: bool) -> None:
-        self._each = on
-        if on:
-            self._look_soon()
+        self.plans = Plans(lambda: self.number, self.look_soon)
 
     def _is_due(self) -> bool:
-        return self._due or self._each or self.number >= self.plans.next_step
+        return self.due or self.each or self.number >= self.plans.next_step
 
-    def _look_soon(self) -> None:
+    def look_soon(self) -> None:
         """Something else may be due: look after the next step. Any thread may call this."""
         for known in list(self.counted.values()):
             known.until = 0
